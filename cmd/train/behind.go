@@ -17,7 +17,9 @@ type behind struct {
 	checkpoint.Saver
 	size   unit.Bytes // of the buffer
 	memory memory.Arena
-	saved  []checkpoint.Saved // of the training in hand, once Wait has returned
+	saved  []checkpoint.Saved // of the training in hand, once Wait has returned, unless it is endless
+	// endless says that the training has no end, so that saved would grow without one.
+	endless bool
 }
 
 // begin begins with another training, calls complete after each of its checkpoints, and failed with why one
@@ -32,7 +34,9 @@ func (b *behind) begin(complete func(step int) error, failed func(error)) (err e
 	b.saved, b.Failed = nil, failed
 	b.Chain = checkpoint.Chain{FullEvery: b.Chain.FullEvery} // the tables of the one before can be freed
 	b.Saved = func(one checkpoint.Saved) error {
-		b.saved = append(b.saved, one)
+		if !b.endless {
+			b.saved = append(b.saved, one)
+		}
 		return complete(one.Step)
 	}
 	return nil

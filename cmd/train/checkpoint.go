@@ -171,7 +171,7 @@ func killed(results string) (string, error) {
 	}
 	if left := cli.Unfinished(results); len(left) > 0 {
 		return "", fmt.Errorf("the training with the results %s was killed before its first checkpoint "+
-			"(%s): train it again", results, left[0])
+			"(%s): train it again, with the same command", results, left[0])
 	}
 	return results, nil // opening it says what is wrong
 }
@@ -376,8 +376,30 @@ func (f *flags) givenAgain() (given string) {
 			given += " --redo-log " + quoted(f.redoLog)
 		}
 	}
+	if f.stream != nil {
+		given += f.checkpoints.givenAgain()
+	}
 	if len(f.without) > 0 {
 		given += " --without " + strings.Join(f.without, ",")
+	}
+	return given
+}
+
+// givenAgain returns the flags of checkpoints to give again, each after a space. Those of a training without an
+// end matter whenever it goes on.
+func (c *checkpoints) givenAgain() (given string) {
+	if !c.every.Any() {
+		return ""
+	}
+	given = " --checkpoint-every " + quoted(c.every.String())
+	if c.keep.Newest != checkpoint.DefaultKept {
+		given += fmt.Sprint(" --keep-checkpoints ", c.keep.Newest)
+	}
+	if c.keep.For > 0 {
+		given += fmt.Sprint(" --keep-checkpoints-for ", c.keep.For)
+	}
+	if c.full != train.DefaultFullEvery {
+		given += fmt.Sprint(" --checkpoint-full-every ", c.full)
 	}
 	return given
 }

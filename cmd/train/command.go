@@ -263,21 +263,15 @@ func (f *flags) register(fs *pflag.FlagSet) {
 
 // job returns the job of the command line: the file, and what flags change.
 func (f *flags) job(c *cobra.Command) (job.Job, error) {
+	if err := f.checkModes(); err != nil {
+		return job.Job{}, err
+	}
 	j, err := f.first(c)
 	if err != nil {
 		return j, err
 	}
 	if (f.file != "" || f.table.any()) && !c.Flags().Changed("mode") {
 		f.modes = []string{j.Training.Mode}
-	}
-	for i, mode := range f.modes {
-		if !slices.Contains(job.Modes(), mode) {
-			return j, cli.UsageError("modes are "+strings.Join(job.Modes(), ", "),
-				"--mode: %s", job.Unknown(mode, job.Modes()))
-		}
-		if slices.Contains(f.modes[:i], mode) {
-			return j, cli.UsageError("name each mode once", "--mode: %q is named twice", mode)
-		}
 	}
 	if err := f.check(c.Flags()); err != nil {
 		return j, err
@@ -319,6 +313,20 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 	return j, nil
 }
 
+// checkModes refuses modes that do not exist, or are named twice.
+func (f *flags) checkModes() error {
+	for i, mode := range f.modes {
+		if !slices.Contains(job.Modes(), mode) {
+			return cli.UsageError("modes are "+strings.Join(job.Modes(), ", "),
+				"--mode: %s", job.Unknown(mode, job.Modes()))
+		}
+		if slices.Contains(f.modes[:i], mode) {
+			return cli.UsageError("name each mode once", "--mode: %q is named twice", mode)
+		}
+	}
+	return nil
+}
+
 // first returns the job that flags change: that of the file, of the table, or the census income job.
 func (f *flags) first(c *cobra.Command) (job.Job, error) {
 	given := c.Flags()
@@ -339,6 +347,9 @@ func (f *flags) first(c *cobra.Command) (job.Job, error) {
 		f.opened, f.notes = set, append(f.notes, note)
 		return j, err
 	case f.table.follow != "":
+		if err := f.checkBeforeStream(given); err != nil {
+			return job.Job{}, err
+		}
 		j, stream, set, note, err := f.table.openStream(c.Context(), f.onBadRow, c.ErrOrStderr())
 		f.stream, f.opened, f.notes = stream, set, append(f.notes, note)
 		return j, err

@@ -49,6 +49,23 @@ func (t *table) openStream(ctx context.Context, policy string, log io.Writer) (j
 var besideFollow = []string{"epochs", "validation", "delay", "delay-dense", "hot-rows", "seeds", "record",
 	"processes", "placement", "metrics-address", "split", "faults", "slow", "without", "json"}
 
+// checkBeforeStream refuses flags that are wrong whatever the first file of --follow has, so that nobody waits
+// for it in vain.
+func (f *flags) checkBeforeStream(given *pflag.FlagSet) error {
+	j := job.AdultIncome() // any
+	j.Data.Kind, j.Data.Complete = job.KindFollow, f.table.complete
+	if err := f.checkFollow(&j, given); err != nil {
+		return err
+	}
+	if err := f.check(given); err != nil {
+		return err
+	}
+	if err := f.change(&j, given); err != nil || f.out == "" {
+		return err
+	}
+	return cli.CheckNew(f.out)
+}
+
 // checkFollow refuses flags that do not go with rows that arrive.
 func (f *flags) checkFollow(j *job.Job, given *pflag.FlagSet) error {
 	if j.Data.Kind != job.KindFollow {
@@ -59,7 +76,7 @@ func (f *flags) checkFollow(j *job.Job, given *pflag.FlagSet) error {
 			return cli.UsageError("leave it out", "--%s: not with rows that arrive", name)
 		}
 	}
-	if len(f.modes) > 1 {
+	if given.Changed("mode") && len(f.modes) > 1 {
 		return cli.UsageError("name one mode", "--mode: rows that arrive are trained on in one mode")
 	}
 	if c := j.Data.Complete; c != "" && c != job.CompleteRenamed && c != job.CompleteFollowed {
@@ -113,7 +130,7 @@ func (p *program) follow(ctx context.Context, j job.Job, f flags) (err error) {
 	if place == "" {
 		return nil
 	}
-	command, err := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place))
+	command, err := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+f.checkpoints.given)
 	fmt.Fprintf(p.stderr, "train: continue with: %s\n", command)
 	return err
 }
@@ -128,7 +145,7 @@ func (p *program) openFollowed(ctx context.Context, j *job.Job, f *flags, w *wai
 	case f.stream != nil:
 		return nil
 	case c.begin == nil:
-		f.stream, f.opened, err = datasets.Follow(ctx, j.Data, dataDir, w.waiting)
+		f.stream, f.opened, err = datasets.Follow(ctx, j.Data, dataDir, "", w.waiting)
 		return err
 	}
 	results, err := resultsOf(c.begin)
@@ -172,7 +189,7 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 				"another training", c.resume, c.begin.Step, ledgerName, f.stream.Steps())
 		}
 	}
-	c.mode, c.given = j.Training.Mode, f.givenAgain()
+	c.mode, c.given, c.behind.endless = j.Training.Mode, f.givenAgain(), true
 	if err := p.saveCheckpoints(&o, results, j.Training.Mode, j, f, f.opened, f.stream); err != nil {
 		return nil, err
 	}
@@ -180,7 +197,7 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 		return nil, err
 	}
 	result, err := train.Follow(ctx, j, f.stream, o, train.FollowOptions{Predicted: course.predicted,
-		Trained: course.trained, Waiting: course.waiting, Stop: o.Drain})
+		Trained: course.trained, Waiting: course.waiting, Written: c.behind.Wait, Stop: o.Drain})
 	err = errors.Join(err, c.behind.Wait()) // the last checkpoint reads the rows
 	p.interrupt.End()
 	return result, errors.Join(err, arena.Close())

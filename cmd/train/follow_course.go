@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -35,7 +37,7 @@ type course struct {
 	earlier  string // progress.csv of the training that continues; empty: none
 
 	out    *os.File
-	csv    *csv.Writer
+	size   int64     // of out
 	failed error     // why a line or the page could not be written first
 	labels []spans   // by label
 	before int       // rows that were trained before this run
@@ -61,7 +63,6 @@ func (p *program) newCourse(j job.Job, f flags, results string, w *waits) (*cour
 		c.earlier = filepath.Join(before, progressName)
 	}
 	c.out, err = os.Create(filepath.Join(results, progressName))
-	c.csv = csv.NewWriter(c.out)
 	return c, err
 }
 
@@ -81,22 +82,25 @@ func (c *course) begin(step int) error {
 	if err := c.write(c.header()); err != nil || c.earlier == "" {
 		return err
 	}
-	in, err := os.Open(c.earlier)
+	text, err := os.ReadFile(c.earlier)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	lines := csv.NewReader(in)
+	text = text[:bytes.LastIndexByte(text, '\n')+1] // without a last line that was not written to its end
+	lines := csv.NewReader(bytes.NewReader(text))
 	if header, err := lines.Read(); err != nil || !slices.Equal(header, c.header()) {
 		return fmt.Errorf("%s: it has other columns than %s", c.earlier, progressName)
 	}
 	for {
 		line, err := lines.Read()
-		if err != nil { // the end, or a last line that was not written to its end
+		if err == io.EOF {
 			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.earlier, err)
 		}
 		first, err := strconv.Atoi(line[0])
 		if err == nil && first >= step {
@@ -104,7 +108,10 @@ func (c *course) begin(step int) error {
 		}
 		label := slices.Index(c.stream.Schema().Labels, line[4])
 		s, bad := parseSpan(line[spanAt:])
-		if err = errors.Join(err, bad); err != nil || label < 0 {
+		if label < 0 {
+			bad = fmt.Errorf("the job has no label %q", line[4])
+		}
+		if err = cmp.Or(err, bad); err != nil {
 			return fmt.Errorf("%s: first_step %s: a line that is none of %s: %w", c.earlier, line[0],
 				progressName, err)
 		}
@@ -115,13 +122,19 @@ func (c *course) begin(step int) error {
 	}
 }
 
-// write writes a line of progress.csv.
+// write writes a line of progress.csv, or nothing of it: after an error, as of a full disk, others can follow.
 func (c *course) write(fields []string) error {
-	if err := c.csv.Write(fields); err != nil {
+	var line bytes.Buffer
+	w := csv.NewWriter(&line)
+	if err := w.Write(fields); err != nil {
 		return err
 	}
-	c.csv.Flush()
-	return c.csv.Error()
+	w.Flush() // a buffer takes everything
+	if _, err := c.out.WriteAt(line.Bytes(), c.size); err != nil {
+		return errors.Join(err, c.out.Truncate(c.size))
+	}
+	c.size += int64(line.Len())
+	return nil
 }
 
 // predicted notes a block.
@@ -160,9 +173,9 @@ func (c *course) show() {
 	if c.unsaid.rows > 0 && now.Sub(c.shown) >= lineInterval {
 		file, written := c.stream.FileOf(c.step - 1)
 		gain, loss := evaluation.ScoreNames(c.job.Model.Loss)
-		fmt.Fprintf(c.p.stderr, "train: %s: %s of %s; %d in all, the last %.1f s after they were written\n",
+		fmt.Fprintf(c.p.stderr, "train: %s: %s of %s; %d in all, the last %.1f s after they were written%s\n",
 			filepath.Base(file), c.unsaid.text(gain, loss), plural(c.unsaid.rows, "new row"),
-			c.stream.SamplesBefore(c.step), now.Sub(written).Seconds())
+			c.stream.SamplesBefore(c.step), now.Sub(written).Seconds(), c.dropped())
 		c.unsaid, c.shown = span{}, now
 	}
 	if now.Sub(c.drawn) >= pageInterval {
@@ -236,6 +249,14 @@ func (c *course) summary() string {
 
 // writeText prints the result.
 func (c *course) writeText(w io.Writer, result *train.Result) {
-	cli.Paragraph(w, fmt.Sprintf("%s: %s. This run has trained %s in %s.", c.job.Training.Mode, c.summary(),
-		plural(result.Samples, "row"), plural(result.Steps, "step")), "  ")
+	cli.Paragraph(w, fmt.Sprintf("%s: %s. This run has trained %s in %s%s.", c.job.Training.Mode, c.summary(),
+		plural(result.Samples, "row"), plural(result.Steps, "step"), c.dropped()), "  ")
+}
+
+// dropped says how many bad rows this run has left out, if there are some.
+func (c *course) dropped() string {
+	if n := c.stream.Dropped(); n > 0 {
+		return "; " + plural(n, "bad row") + " left out"
+	}
+	return ""
 }

@@ -28,7 +28,13 @@ func arrive(t *testing.T, folder string, number int) {
 	for range 200 {
 		text += fmt.Sprintf("%d,%d,%.2f,%d\n", draw.IntN(40), draw.IntN(15), 10*draw.Float64(), draw.IntN(2))
 	}
-	name := filepath.Join(folder, fmt.Sprintf("%d.csv", number))
+	arriveText(t, folder, fmt.Sprintf("%d.csv", number), text)
+}
+
+// arriveText renames a file into a folder.
+func arriveText(t *testing.T, folder, name, text string) {
+	t.Helper()
+	name = filepath.Join(folder, name)
 	err := os.WriteFile(name+".tmp", []byte(text), 0o644)
 	if err == nil {
 		err = os.Rename(name+".tmp", name)
@@ -107,7 +113,7 @@ func TestAKilledStreamGoesOnWithItsBits(t *testing.T) {
 			t.Fatalf("%v:\n%s", err, f.printed)
 		}
 		for _, want := range []string{"800 rows predicted before", "continue with: go run ./cmd/train " +
-			"--resume"} {
+			"--resume", "--checkpoint-every '4 steps'"} {
 			if !strings.Contains(strings.Join(strings.Fields(f.printed.String()), " "), want) {
 				t.Errorf("no %q in\n%s", want, f.printed)
 			}
@@ -169,16 +175,31 @@ func TestAStreamThatContinuesWithoutRows(t *testing.T) {
 	}
 }
 
+// A training whose only checkpoint cannot be written does not end as if it were saved.
+func TestAStreamThatCannotBeSaved(t *testing.T) {
+	clicks := t.TempDir()
+	arrive(t, clicks, 0)
+	f := startFollowing(t, filepath.Join(t.TempDir(), "results"), "--follow", clicks, "--mode", "sync")
+	f.until(t, "a file", func() bool { return len(f.trainedLines()) == 2 })
+	for _, folder := range cli.Unfinished(f.results) {
+		if err := os.WriteFile(filepath.Join(folder, "sync"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var exit *exec.ExitError
+	if err := f.end(syscall.SIGINT); !errors.As(err, &exit) || exit.ExitCode() != 1 ||
+		strings.Contains(f.printed.String(), "continue with: ") {
+		t.Errorf("%v:\n%s", err, f.printed)
+	}
+}
+
 // A torn line ends a training with its file and line, after what was trained is saved.
 func TestAStreamWithATornLine(t *testing.T) {
 	clicks := t.TempDir()
 	arrive(t, clicks, 0)
 	f := startFollowing(t, filepath.Join(t.TempDir(), "results"), "--follow", clicks, "--mode", "sync")
 	f.until(t, "a file", func() bool { return len(f.trainedLines()) == 2 })
-	torn := []byte("user,item,price,click\n1,2")
-	if err := os.WriteFile(filepath.Join(clicks, "1.csv"), torn, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	arriveText(t, clicks, "1.csv", "user,item,price,click\n1,2")
 	var exit *exec.ExitError
 	if err := f.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 ||
 		!strings.Contains(f.printed.String(), "1.csv:2: the line is torn") ||

@@ -361,6 +361,10 @@ func (m *Manifest) encode() ([]byte, error) {
 // steps of a source. Commit and Written are left to the caller.
 func Describe(j *job.Job, text []byte, scaling []batch.Scaling, source batch.Source, steps int) *Manifest {
 	m := &Manifest{Mode: j.Training.Mode, Step: steps, Seed: j.Training.Seed, Job: text, Scaling: scaling}
+	if counted, ok := source.(interface{ SamplesBefore(step int) int }); ok { // it has many steps
+		m.Samples = counted.SamplesBefore(steps)
+		return m
+	}
 	for step := range steps {
 		m.Samples += source.Samples(step)
 	}

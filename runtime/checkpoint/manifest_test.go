@@ -38,6 +38,18 @@ func empty(t testing.TB) (exec.State, *Manifest) {
 		Scaling: []batch.Scaling{{Std: 1}}}
 }
 
+// counted is a source that knows how many samples come before a step, and has too many to be asked for each.
+type counted struct{ batch.Source }
+
+func (counted) SamplesBefore(step int) int { return 16*step - 3 }
+
+func TestSamplesOfManyStepsAreNotAddedUp(t *testing.T) {
+	j := exectest.Job(1, 1)
+	if m := Describe(&j, nil, nil, counted{}, 10); m.Samples != 157 {
+		t.Errorf("%d samples", m.Samples)
+	}
+}
+
 // A program that knows only version 1 never loads a model with hot rows: their manifests have version 2, and
 // those of other models version 1.
 func TestVersionSaysWhetherRowsAreHot(t *testing.T) {

@@ -54,6 +54,9 @@ type FollowOptions struct {
 	// Waiting, if not nil, is called from time to time with the time since the last row was trained on, while
 	// there are no others.
 	Waiting func(time.Duration)
+	// Written, if not nil, waits until the model that was saved last is written, where Options.Save only
+	// begins that, and returns why it could not be. It is then saved again when that is due.
+	Written func() error
 	// Stop ends the training, after the steps in flight, when it is closed.
 	Stop <-chan struct{}
 }
@@ -211,8 +214,8 @@ func (w *follower) follow(ctx context.Context, step int) error {
 	return w.save(step, 0)
 }
 
-// next waits for the block of a step, and saves the model meanwhile when that is due. It returns no rows if
-// training is asked to end.
+// next waits for the block of a step, and saves the model meanwhile when that is due by time. It returns no
+// rows if training is asked to end.
 func (w *follower) next(ctx context.Context, step int) (rows *batch.Batch, first, end int, err error) {
 	for begun := time.Now(); ; {
 		rows, first, end, err = w.source.Next(step)
@@ -222,8 +225,10 @@ func (w *follower) next(ctx context.Context, step int) (rows *batch.Batch, first
 		if w.observed.Waiting != nil {
 			w.observed.Waiting(time.Since(begun))
 		}
-		if err := w.saveIfDue(step, 0); err != nil {
-			return nil, 0, 0, err
+		if w.dueByTime() {
+			if err := w.save(step, 0); err != nil {
+				return nil, 0, 0, err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -268,26 +273,27 @@ func (w *follower) trainBlock(ctx context.Context, step, end int) (int, error) {
 			w.result.Steps++
 			w.result.Samples += w.source.Samples(step)
 		}
-		if err := w.saveIfDue(step, drain); err != nil || w.options.drained() {
-			return step, err
+		if every := w.options.SaveEvery; every > 0 && step%every == 0 || w.dueByTime() {
+			if err := w.save(step, drain); err != nil {
+				return step, err
+			}
+		}
+		if w.options.drained() {
+			break
 		}
 	}
 	return step, nil
 }
 
-// saveIfDue saves the model if the interval says so.
-func (w *follower) saveIfDue(step int, drain time.Duration) error {
-	o := w.options
-	if o.SaveEvery > 0 && step%o.SaveEvery == 0 || o.byTime() && time.Since(w.saved) >= o.saveAfter(0) {
-		return w.save(step, drain)
-	}
-	return nil
+// dueByTime reports whether the model is to be saved because of the time since it was.
+func (w *follower) dueByTime() bool {
+	return w.options.byTime() && time.Since(w.saved) >= w.options.saveAfter(0)
 }
 
 // save saves the model, unless it is saved already.
 func (w *follower) save(step int, drain time.Duration) error {
 	start := time.Now()
-	if w.options.Save == nil || step == w.savedStep {
+	if w.options.Save == nil || step == w.savedStep && w.written() {
 		w.saved = start
 		return nil
 	}
@@ -296,5 +302,9 @@ func (w *follower) save(step int, drain time.Duration) error {
 	}
 	w.saved, w.savedStep = time.Now(), step
 	w.options.paused(Pause{Step: step, Drain: drain, Save: time.Since(start)}, w.result)
+	w.result.Pauses = nil // they would grow without end
 	return nil
 }
+
+// written reports whether the model that was saved last is written. Who writes it reports why it is not.
+func (w *follower) written() bool { return w.observed.Written == nil || w.observed.Written() == nil }

@@ -303,6 +303,41 @@ func TestAStreamIsSavedWhileItWaits(t *testing.T) {
 	}
 }
 
+// A model that could not be written behind the training is saved again, when that is due and at the end,
+// without another step.
+func TestAStreamThatIsNotWrittenIsSavedAgain(t *testing.T) {
+	folder := t.TempDir()
+	addFile(t, folder, 0, 40)
+	j := streamJob(folder, job.Sequential)
+	synctest.Test(t, func(t *testing.T) { // sleeping takes no time
+		stop, waits := make(chan struct{}), 0
+		var steps []int
+		s := stream(t, &j, "", filepath.Join(t.TempDir(), "ledger"))
+		result, err := train.Follow(t.Context(), j, s, train.Options{SaveAfter: time.Hour,
+			Save: func(step int, _ exec.State) error {
+				steps = append(steps, step)
+				return nil
+			}}, train.FollowOptions{Stop: stop, Written: func() error {
+			if len(steps) == 3 {
+				return nil
+			}
+			return errors.New("no space left on device")
+		}, Waiting: func(time.Duration) {
+			if waits++; waits == 3 {
+				close(stop)
+			} else {
+				time.Sleep(2 * time.Hour)
+			}
+		}})
+		if err != nil || !slices.Equal(steps, []int{3, 3, 3}) {
+			t.Fatalf("saved after steps %v, error %v", steps, err)
+		}
+		if len(result.Pauses) > 0 {
+			t.Errorf("%d pauses are kept, which would grow without end", len(result.Pauses))
+		}
+	})
+}
+
 // An error of the source ends a training, after what it has trained is saved.
 func TestAStreamThatFailsIsSaved(t *testing.T) {
 	folder := t.TempDir()
