@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -78,14 +81,11 @@ func importPersia(files []string) ([]byte, error) {
 		}
 		t.file = filepath.Base(file)
 		t.files = append(t.files, t.file)
-		var document yaml.Node
-		if err := yaml.Unmarshal(text, &document); err != nil {
+		document, err := readYAML(text)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
-			return nil, fmt.Errorf("%s: it has no keys: name a configuration of Persia", file)
-		}
-		if err := t.read("", document.Content[0]); err != nil {
+		if err := t.read("", document); err != nil {
 			return nil, fmt.Errorf("%s:%w", file, err)
 		}
 	}
@@ -137,10 +137,77 @@ var persiaSections = map[string]string{
 	"shard_server_config": "server", "embedding_worker_config": "worker", "middleware_config": "worker",
 }
 
+// readYAML returns the mapping of a text that has one, and no other document.
+func readYAML(text []byte) (*yaml.Node, error) {
+	in := yaml.NewDecoder(bytes.NewReader(text))
+	var document, other yaml.Node
+	var values any
+	if err := in.Decode(&document); err != nil && err != io.EOF {
+		return nil, err
+	}
+	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+		return nil, errors.New("it has no keys: name a configuration of Persia")
+	}
+	if err := document.Decode(&values); err != nil { // keys that repeat, and aliases that contain themselves
+		return nil, err
+	}
+	if err := in.Decode(&other); err != io.EOF {
+		return nil, errors.New("it has several documents, of which Persia reads the first: leave the others out")
+	}
+	return document.Content[0], nil
+}
+
+// entry is a key of a mapping, and its value.
+type entry struct{ key, value *yaml.Node }
+
+// entriesOf returns the entries of a mapping, with those that it merges (<<) unless it has their keys itself.
+func entriesOf(mapping *yaml.Node) (all []entry, err error) {
+	mapping = resolved(mapping)
+	if mapping.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%d: there are no keys, as Persia has there", mapping.Line)
+	}
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], resolved(mapping.Content[i+1])
+		switch {
+		case key.ShortTag() != "!!merge":
+			all = append(all, entry{resolved(key), value})
+		case value.Kind == yaml.SequenceNode:
+			merged = append(merged, value.Content...)
+		default:
+			merged = append(merged, value)
+		}
+	}
+	for _, m := range merged {
+		others, err := entriesOf(m)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range others {
+			if !slices.ContainsFunc(all, func(e entry) bool { return e.key.Value == o.key.Value }) {
+				all = append(all, o)
+			}
+		}
+	}
+	return all, nil
+}
+
+// resolved returns the node that an alias stands for, or the node itself.
+func resolved(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
 // read reads a mapping that is found at a path of keys.
 func (t *persiaJob) read(path string, mapping *yaml.Node) error {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		key, value := mapping.Content[i], mapping.Content[i+1]
+	entries, err := entriesOf(mapping)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		key, value := e.key, e.value
 		at := path + cmp.Or(persiaSections[key.Value], key.Value)
 		sentence, known := persiaKeys[at]
 		var err error
@@ -149,9 +216,9 @@ func (t *persiaJob) read(path string, mapping *yaml.Node) error {
 			t.leaveOut(key, at, sentence)
 		case at == "server.capacity":
 			t.where = t.place(key)
-			err = decode(value, &t.capacity)
+			err = decodeAbove(0, value, &t.capacity)
 		case at == "common_config.metrics_config.job_name":
-			t.name = strings.ReplaceAll(value.Value, " ", "-")
+			t.name = cmp.Or(strings.Map(nameRune, value.Value), t.name)
 		case at == "slots_config" || at == "feature_configs":
 			err = t.readSlots(value)
 		case at == "feature_groups":
@@ -176,12 +243,23 @@ func decode(value *yaml.Node, to any) error {
 	return nil
 }
 
+// decodeAbove reads a whole number that must be above another.
+func decodeAbove(least int, value *yaml.Node, to *int) error {
+	if err := decode(value, to); err != nil || *to > least {
+		return err
+	}
+	return fmt.Errorf("%d: %d is no number that Persia has there: want more than %d", value.Line, *to, least)
+}
+
 // place returns the file and the line of a key.
 func (t *persiaJob) place(key *yaml.Node) string { return t.file + ":" + strconv.Itoa(key.Line) }
 
 // leaveOut notes a key without a counterpart. Keys of slots, which repeat, are noted once.
 func (t *persiaJob) leaveOut(key *yaml.Node, path, sentence string) {
 	path = strings.Replace(strings.Replace(path, "server.", "", 1), "worker.", "", 1)
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		path = strconv.Quote(path) // a line end would end the comment
+	}
 	line := fmt.Sprintf("%s: %s", path, sentence)
 	if !slices.ContainsFunc(t.without, func(s string) bool { return strings.HasSuffix(s, " "+line) }) {
 		t.without = append(t.without, t.place(key)+" "+line)
@@ -190,57 +268,94 @@ func (t *persiaJob) leaveOut(key *yaml.Node, path, sentence string) {
 
 // readSlots reads slots_config.
 func (t *persiaJob) readSlots(mapping *yaml.Node) error {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		name, settings := mapping.Content[i], mapping.Content[i+1]
-		s := persiaSlot{where: t.place(name), fixed: 10, sums: true}
-		s.Slot = name.Value
-		for k := 0; k+1 < len(settings.Content); k += 2 {
-			key, value := settings.Content[k], settings.Content[k+1]
-			var err error
-			switch key.Value {
-			case "dim":
-				err = decode(value, &s.Dim)
-			case "sample_fixed_size":
-				err = decode(value, &s.fixed)
-			case "embedding_summation":
-				err = decode(value, &s.sums)
-			case "sqrt_scaling":
-				err = decode(value, &s.SqrtScaling)
-			case "hash_stack_config":
-				var h struct {
-					Rounds int `yaml:"hash_stack_rounds"`
-					Rows   int `yaml:"embedding_size"`
-				}
-				if err = decode(value, &h); h.Rounds > 0 {
-					s.HashStack.Rounds, s.HashStack.Rows = h.Rounds, h.Rows
-				}
-			case "index_prefix":
-				t.leaveOut(key, key.Value, "the prefixes of slots are chosen by their number")
-			default:
-				t.leaveOut(key, "a slot's "+key.Value, "Persia has no such setting")
-			}
-			if err != nil {
+	slots, err := entriesOf(mapping)
+	if err != nil {
+		return err
+	}
+	for _, slot := range slots {
+		s := persiaSlot{where: t.place(slot.key), fixed: 10, sums: true}
+		s.Slot = slot.key.Value
+		settings, err := entriesOf(slot.value)
+		if err != nil {
+			return err
+		}
+		for _, e := range settings {
+			if err := t.readSetting(&s, e.key, e.value); err != nil {
 				return err
 			}
 		}
 		if s.Dim == 0 {
-			return fmt.Errorf("%d: slot %s has no dim", name.Line, name.Value)
+			return fmt.Errorf("%d: slot %s has no dim", slot.key.Line, s.Slot)
 		}
 		t.slots = append(t.slots, s)
 	}
 	return nil
 }
 
+// readSetting reads a setting of a slot.
+func (t *persiaJob) readSetting(s *persiaSlot, key, value *yaml.Node) error {
+	switch key.Value {
+	case "dim":
+		return decodeAbove(0, value, &s.Dim)
+	case "sample_fixed_size":
+		return decodeAbove(0, value, &s.fixed)
+	case "embedding_summation":
+		return decode(value, &s.sums)
+	case "sqrt_scaling":
+		return decode(value, &s.SqrtScaling)
+	case "hash_stack_config":
+		return t.readHashStack(s, value)
+	case "index_prefix":
+		t.leaveOut(key, key.Value, "the prefixes of slots are chosen by their number")
+	default:
+		t.leaveOut(key, "a slot's "+key.Value, "Persia has no such setting")
+	}
+	return nil
+}
+
+// readHashStack reads the hash_stack_config of a slot. No rounds mean that it has none.
+func (t *persiaJob) readHashStack(s *persiaSlot, mapping *yaml.Node) error {
+	settings, err := entriesOf(mapping)
+	if err != nil {
+		return err
+	}
+	h := &s.HashStack
+	for _, e := range settings {
+		switch e.key.Value {
+		case "hash_stack_rounds":
+			err = decodeAbove(-1, e.value, &h.Rounds)
+		case "embedding_size":
+			err = decodeAbove(-1, e.value, &h.Rows)
+		default:
+			t.leaveOut(e.key, "hash_stack_config."+e.key.Value, "Persia has no such setting")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if h.Rounds == 0 {
+		h.Rows = 0
+	}
+	return nil
+}
+
 // readGroups reads feature_groups.
 func (t *persiaJob) readGroups(mapping *yaml.Node) error {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		name, value := mapping.Content[i], mapping.Content[i+1]
+	groups, err := entriesOf(mapping)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
 		var slots []string
-		if err := decode(value, &slots); err != nil {
+		if err := decode(g.value, &slots); err != nil {
 			return err
 		}
 		for _, slot := range slots {
-			t.groups[slot] = persiaGroup{name.Value, t.place(name)}
+			if other, ok := t.groups[slot]; ok {
+				return fmt.Errorf("%d: slot %s is in group %s, too (%s): leave it out of one", g.key.Line, slot,
+					other.name, other.where)
+			}
+			t.groups[slot] = persiaGroup{g.key.Value, t.place(g.key)}
 		}
 	}
 	return nil
@@ -293,7 +408,7 @@ func (t *persiaJob) text() []byte {
 		fmt.Fprintf(&b, "%s%-*s # %s\n", strings.Repeat(" ", indent), 40-indent, setting, comment)
 	}
 	fmt.Fprintf(&b, "# Translated from %s of Persia.\n", strings.Join(t.files, " and "))
-	fmt.Fprintf(&b, "name: %s\ndata:\n", t.name)
+	fmt.Fprintf(&b, "name: %s\ndata:\n", yamlWord(t.name))
 	line(2, "kind: csv", "was: the data loader's program; or parquet, follow")
 	line(2, "path: clicks.csv", "name your file; Persia has none")
 	fmt.Fprint(&b, "  csv:\n    slots:\n")
@@ -326,9 +441,20 @@ func (t *persiaJob) text() []byte {
 	return []byte(b.String())
 }
 
+// wordRunes are characters of names that need no quotes.
+const wordRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
+// nameRune returns a character that the name of a job may have, for one that Persia's may.
+func nameRune(r rune) rune {
+	if strings.ContainsRune(wordRunes+".", r) {
+		return r
+	}
+	return '-'
+}
+
 // yamlWord returns a name as YAML reads it.
 func yamlWord(name string) string {
-	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" {
+	if strings.Trim(name, wordRunes) == "" {
 		var text any
 		if err := yaml.Unmarshal([]byte(name), &text); err == nil && text == name {
 			return name // a number or a truth value is something else

@@ -108,6 +108,30 @@ func TestImportPersiaWithDimensionsBySlot(t *testing.T) {
 	}
 }
 
+// Aliases and merged keys are what they stand for, and names with a line end add no line.
+func TestImportPersiaReadsAllOfYAML(t *testing.T) {
+	text, err := imported(t, `base: &base {dim: 8, sqrt_scaling: true}
+slots_config:
+  a: *base
+  b: {<<: *base, dim: 4}
+  "c\nd": {<<: [{dim: 8}, *base]}
+"odd\nkey: 1": 2
+`, `common_config: {metrics_config: {job_name: "one\ntwo: 3"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := job.Parse([]byte(text), "job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []job.SlotSetting{{Slot: "a", Pooling: job.PoolSqrt},
+		{Slot: "b", Dim: 4, Pooling: job.PoolSqrt}, {Slot: "c\nd", Pooling: job.PoolSqrt}}
+	if fmt.Sprint(j.Data.Slots) != fmt.Sprint(want) || j.Model.EmbeddingDim != 8 ||
+		j.Name != "one-two--3" || !strings.Contains(text, `"odd\nkey: 1": Persia has no such setting`) {
+		t.Errorf("name %q, slots %v, want %v:\n%s", j.Name, j.Data.Slots, want, text)
+	}
+}
+
 func TestImportPersiaRefuses(t *testing.T) {
 	for _, c := range []struct{ embedding, want string }{
 		{"slots_config:\n  a: {dim: x}", `embedding_config.yml:2: "x" is not what Persia`},
@@ -115,6 +139,17 @@ func TestImportPersiaRefuses(t *testing.T) {
 		{"slots_config: {a: {dim: 4}}\nfeature_groups:\n  g: [a, b]",
 			"embedding_config.yml:3: group g has the slot b"},
 		{"feature_index_prefix_bit: 8", "no slots_config in embedding_config.yml"},
+		{"slots_config:\n  a:\n    dim: -4", "embedding_config.yml:3: -4 is no number that Persia has"},
+		{"slots_config:\n  a: {dim: 4, sample_fixed_size: 0}", "embedding_config.yml:2: 0 is no number"},
+		{"slots_config:\n  a: {dim: 4, hash_stack_config: {hash_stack_rounds: -1}}", "yml:2: -1 is no number"},
+		{"embedding_server_config: {capacity: -1}", "embedding_config.yml:1: -1 is no number"},
+		{"slots_config:\n  - a\n  - b", "embedding_config.yml:2: there are no keys"},
+		{"slots_config: {a: 4}", "embedding_config.yml:1: there are no keys"},
+		{"slots_config: {a: {dim: 4}, a: {dim: 8}}", `mapping key "a" already defined`},
+		{"slots_config: {a: {dim: 4}}\nfeature_groups:\n  g: [a]\n  h: [a]",
+			"embedding_config.yml:4: slot a is in group g, too"},
+		{"slots_config: {a: {dim: 4}}\n---\nslots_config: {b: {dim: 4}}", "it has several documents"},
+		{"slots_config: &x {a: *x}", "contains itself"},
 		{"[]", "embedding_config.yml: it has no keys"},
 		{"slots_config: {a: {dim: 99999999}}", "is no job here: the job: model.embedding-dim"},
 		{"slots_config: {a: {dim: 4}, b: {dim: 8}}\nfeature_groups: {g: [a, b]}", "is no job here"},

@@ -35,7 +35,8 @@ day's rows before they are trained on (progressive validation) by the model
   static  of the end of the first days
 
 with ids that stay, and with a share of them replaced each day. The job is the
-one that cmd/train --follow makes.`,
+one that cmd/train --follow makes, but trained sequentially, where that chooses
+hybrid, and with numbers scaled by all rows, where that takes the first file.`,
 		QuickTime: 20 * time.Second,
 	}, newPlan, (*plan).measure, (*plan).draw)
 }
