@@ -72,8 +72,8 @@ func isWhole(name string) bool {
 		!strings.HasSuffix(name, ".tmp") && !strings.HasSuffix(name, ".part")
 }
 
-// checkLastLine returns an error, with the number of the line, if the last line of plain text, which was taken
-// by a rule of job.Data.Complete, has no end.
+// checkLastLine returns an error, with the number of the line, if the last line of plain text has no end. The
+// file was taken by a rule of job.Data.Complete.
 func checkLastLine(path, complete string) error {
 	in, err := input.Open(path)
 	if err != nil {

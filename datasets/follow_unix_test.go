@@ -10,7 +10,7 @@ import (
 	"tandem/algo/job"
 )
 
-// A pipe in the folder, which nobody may ever write to, is no file.
+// A pipe in the folder, to which no program may ever write, is no file.
 func TestPipesAreNoFiles(t *testing.T) {
 	folder := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(folder, "a.csv"), 0o600); err != nil {

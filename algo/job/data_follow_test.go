@@ -30,19 +30,19 @@ func TestFollowIsValidated(t *testing.T) {
 		t.Error(parquet.validateFile())
 	}
 	for want, change := range map[string]func(j *Job){
-		"data.path":               func(j *Job) { j.Data.Path = "" },
-		`data.path: "s3://b/c"`:   func(j *Job) { j.Data.Path = "s3://b/c" },
-		"data.train, test, split": func(j *Job) { j.Data.Split.Test = 0.1 },
-		"data.stream":             func(j *Job) { j.Data.Stream = true },
-		"data.cache":              func(j *Job) { j.Data.Cache = "/cache" },
-		`data.complete: "soon"`:   func(j *Job) { j.Data.Complete = "soon" },
-		`data.csv, parquet: kind "follow" needs one of them`: func(j *Job) { j.Data.CSV = nil },
-		"data.csv, parquet: kind":                            func(j *Job) { j.Data.Parquet = j.Data.CSV },
-		"data.complete: only used":                           func(j *Job) { j.Data.Kind, j.Data.Complete = KindCSV, CompleteRenamed },
-		"training.epochs = 2":                                func(j *Job) { j.Training.Epochs = 2 },
-		"training.shuffle":                                   func(j *Job) { j.Training.Shuffle = true },
-		"training.evaluate-every":                            func(j *Job) { j.Training.EvaluateEvery.Time = unit.Second },
-		"rows.hot":                                           func(j *Job) { j.Rows.Hot.Share = 0.1 },
+		"data.path":                func(j *Job) { j.Data.Path = "" },
+		`data.path: "s3://b/c"`:    func(j *Job) { j.Data.Path = "s3://b/c" },
+		"data.train, test, split":  func(j *Job) { j.Data.Split.Test = 0.1 },
+		"data.stream":              func(j *Job) { j.Data.Stream = true },
+		"data.cache":               func(j *Job) { j.Data.Cache = "/cache" },
+		`data.complete: "soon"`:    func(j *Job) { j.Data.Complete = "soon" },
+		"data.csv, parquet":        func(j *Job) { j.Data.CSV = nil },
+		"data.csv, parquet: kind":  func(j *Job) { j.Data.Parquet = j.Data.CSV },
+		"data.complete: only used": func(j *Job) { j.Data.Kind, j.Data.Complete = KindCSV, CompleteRenamed },
+		"training.epochs = 2":      func(j *Job) { j.Training.Epochs = 2 },
+		"training.shuffle":         func(j *Job) { j.Training.Shuffle = true },
+		"training.evaluate-every":  func(j *Job) { j.Training.EvaluateEvery.Time = unit.Second },
+		"rows.hot":                 func(j *Job) { j.Rows.Hot.Share = 0.1 },
 		"training.delay": func(j *Job) {
 			j.Training.Mode, j.Training.Delay = Sequential, delay.Spec{Kind: delay.Exactly, Steps: 2}
 		},

@@ -385,8 +385,8 @@ func (f *flags) givenAgain() (given string) {
 	return given
 }
 
-// givenAgain returns the flags of checkpoints to give again, each after a space. Those of a training without an
-// end matter whenever it goes on.
+// givenAgain returns the flags of checkpoints to give again, each after a space. A training without an end
+// needs them whenever it goes on.
 func (c *checkpoints) givenAgain() (given string) {
 	if !c.every.Any() {
 		return ""

@@ -49,8 +49,8 @@ func (t *table) openStream(ctx context.Context, policy string, log io.Writer) (j
 var besideFollow = []string{"epochs", "validation", "delay", "delay-dense", "hot-rows", "seeds", "record",
 	"processes", "placement", "metrics-address", "split", "faults", "slow", "without", "json"}
 
-// checkBeforeStream refuses flags that are wrong whatever the first file of --follow has, so that nobody waits
-// for it in vain.
+// checkBeforeStream refuses flags that are wrong with any first file of --follow, so that the program does
+// not wait for it in vain.
 func (f *flags) checkBeforeStream(given *pflag.FlagSet) error {
 	j := job.AdultIncome() // any
 	j.Data.Kind, j.Data.Complete = job.KindFollow, f.table.complete

@@ -122,7 +122,7 @@ func (c *course) begin(step int) error {
 	}
 }
 
-// write writes a line of progress.csv, or nothing of it: after an error, as of a full disk, others can follow.
+// write writes a line of progress.csv, or nothing of it: others can follow an error, as of a full disk.
 func (c *course) write(fields []string) error {
 	var line bytes.Buffer
 	w := csv.NewWriter(&line)

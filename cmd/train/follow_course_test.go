@@ -12,7 +12,7 @@ import (
 	"tandem/datasets"
 )
 
-// What is wrong whatever the files have is said before the first one has come.
+// What is wrong with any first file is said before it has come.
 func TestAFileIsNotWaitedForInVain(t *testing.T) {
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "results"), nil, 0o644); err != nil {
@@ -61,7 +61,7 @@ func TestLinesAfterOneThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Of an earlier progress.csv, only a last line without an end is left out. Any other that is wrong is an error.
+// Of an earlier progress.csv, a last line without an end is left out. Any other that is wrong is an error.
 func TestEarlierProgress(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "0,a": "",

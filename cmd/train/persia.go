@@ -152,7 +152,7 @@ func readYAML(text []byte) (*yaml.Node, error) {
 		return nil, err
 	}
 	if err := in.Decode(&other); err != io.EOF {
-		return nil, errors.New("it has several documents, of which Persia reads the first: leave the others out")
+		return nil, errors.New("it has several documents, and Persia reads the first: leave out the others")
 	}
 	return document.Content[0], nil
 }
@@ -352,8 +352,8 @@ func (t *persiaJob) readGroups(mapping *yaml.Node) error {
 		}
 		for _, slot := range slots {
 			if other, ok := t.groups[slot]; ok {
-				return fmt.Errorf("%d: slot %s is in group %s, too (%s): leave it out of one", g.key.Line, slot,
-					other.name, other.where)
+				return fmt.Errorf("%d: slot %s is in group %s, too (%s): leave it out of one", g.key.Line,
+					slot, other.name, other.where)
 			}
 			t.groups[slot] = persiaGroup{g.key.Value, t.place(g.key)}
 		}

@@ -141,7 +141,7 @@ func TestImportPersiaRefuses(t *testing.T) {
 		{"feature_index_prefix_bit: 8", "no slots_config in embedding_config.yml"},
 		{"slots_config:\n  a:\n    dim: -4", "embedding_config.yml:3: -4 is no number that Persia has"},
 		{"slots_config:\n  a: {dim: 4, sample_fixed_size: 0}", "embedding_config.yml:2: 0 is no number"},
-		{"slots_config:\n  a: {dim: 4, hash_stack_config: {hash_stack_rounds: -1}}", "yml:2: -1 is no number"},
+		{"slots_config:\n  a: {dim: 4, hash_stack_config: {hash_stack_rounds: -1}}", ":2: -1 is no number"},
 		{"embedding_server_config: {capacity: -1}", "embedding_config.yml:1: -1 is no number"},
 		{"slots_config:\n  - a\n  - b", "embedding_config.yml:2: there are no keys"},
 		{"slots_config: {a: 4}", "embedding_config.yml:1: there are no keys"},
