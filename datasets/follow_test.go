@@ -288,6 +288,35 @@ func TestAFileOfBadRowsAlone(t *testing.T) {
 	}
 }
 
+// Files are taken in the order of letters, and none from a folder within. By the rule followed, the last name
+// is never taken.
+func TestOrderOfFiles(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "0.csv"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"10.csv", "8.csv", "9.csv"} {
+		arrive(t, folder, name, "")
+	}
+	for rule, want := range map[string][]string{job.CompleteRenamed: {"10.csv", "8.csv", "9.csv"},
+		job.CompleteFollowed: {"10.csv", "8.csv"}} {
+		var got []string
+		for {
+			name, err := nextFile(folder, rule, func(name string) bool { return slices.Contains(got, name) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "" {
+				break
+			}
+			got = append(got, name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
+	}
+}
+
 // The first file is the one that is named, wherever its name is among others.
 func TestTheFirstFileIsTheNamedOne(t *testing.T) {
 	folder := t.TempDir()
