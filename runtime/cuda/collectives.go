@@ -18,6 +18,7 @@ type collectiveEntries struct {
 	getVersion, getUniqueID, getErrorString, getLastError entry
 	initRank, getAsyncError, finalize, destroy, abort     entry
 	allReduce, allGather, broadcast                       entry
+	groupStart, groupEnd, send, receive                   entry
 }
 
 func (d *Driver) openCollectives() (*collectiveEntries, error) {
@@ -35,6 +36,10 @@ func (d *Driver) openCollectives() (*collectiveEntries, error) {
 		{&c.allReduce, "ncclAllReduce", false},
 		{&c.allGather, "ncclAllGather", false},
 		{&c.broadcast, "ncclBroadcast", false},
+		{&c.groupStart, "ncclGroupStart", false},
+		{&c.groupEnd, "ncclGroupEnd", false},
+		{&c.send, "ncclSend", false}, // since NCCL 2.7
+		{&c.receive, "ncclRecv", false},
 	})
 	if err != nil {
 		return nil, err
@@ -211,6 +216,56 @@ func (c *Communicator) Broadcast(s *Stream, data Address, count int, t Type, roo
 		return []uintptr{uintptr(data), uintptr(data), uintptr(count), numberOf(t), uintptr(root), handle,
 			s.handle}
 	})
+}
+
+// Transfer is what two ranks send each other: memory of this rank's device, and how many bytes of it.
+type Transfer struct {
+	Send, Receive           Address
+	SendBytes, ReceiveBytes int
+}
+
+// Exchange sends to each rank, and receives from each, what the element of its number says. A rank must
+// receive as many bytes as the other sends it. Receive may not overlap with what is sent.
+func (c *Communicator) Exchange(s *Stream, with []Transfer) error {
+	runtime.LockOSThread() // a group is a matter of one thread
+	defer runtime.UnlockOSThread()
+	c.mutex.Lock()
+	if c.handle == 0 {
+		c.mutex.Unlock()
+		return fmt.Errorf("%s: %s: %w", c.name, c.nccl.groupEnd.name, ErrClosed)
+	}
+	code, failed, err := c.group(s, with)
+	c.mutex.Unlock()
+	if err == nil {
+		err = c.await(context.Background(), failed, code)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	return nil
+}
+
+// group calls the sends and receives of an exchange as one group. It returns the code of the first call that
+// has failed, or of the last. Mutex must be held.
+func (c *Communicator) group(s *Stream, with []Transfer) (code int, of *entry, err error) {
+	do := func(e *entry, arguments ...uintptr) {
+		if err == nil && code == ncclSuccess {
+			of = e
+			code, err = c.device.callOther(e, arguments...)
+		}
+	}
+	do(&c.nccl.groupStart)
+	for rank, t := range with {
+		if t.SendBytes > 0 {
+			do(&c.nccl.send, uintptr(t.Send), uintptr(t.SendBytes), ncclInt8, uintptr(rank), c.handle, s.handle)
+		}
+		if t.ReceiveBytes > 0 {
+			do(&c.nccl.receive, uintptr(t.Receive), uintptr(t.ReceiveBytes), ncclInt8, uintptr(rank), c.handle,
+				s.handle)
+		}
+	}
+	do(&c.nccl.groupEnd)
+	return code, of, err
 }
 
 // Err returns what went wrong in collectives so far, or nil.

@@ -108,7 +108,37 @@ func (r *rank) exercise(ranks, n int) error {
 	if got := r.get()[collectiveNumbers-1]; got != float32(ranks-1+9) {
 		return fmt.Errorf("broadcast: the last number is %v, want %v", got, ranks-1+9)
 	}
-	return c.Err()
+	return errors.Join(r.exchange(ranks, n), c.Err())
+}
+
+// exchange sends (n+1)·(peer+1)·1000 numbers to each rank, itself included, but none to the rank after itself.
+func (r *rank) exchange(ranks, n int) error {
+	r.set(float32(n))
+	count := func(from, to int) int {
+		if to == from+1 {
+			return 0
+		}
+		return (from + 1) * (to + 1) * 1000
+	}
+	with, at := make([]cuda.Transfer, ranks), r.memory.Address.Floats(collectiveNumbers/2)
+	for peer := range with {
+		with[peer] = cuda.Transfer{Send: r.memory.Address, SendBytes: 4 * count(n, peer), Receive: at,
+			ReceiveBytes: 4 * count(peer, n)}
+		at = at.Floats(count(peer, n))
+	}
+	if err := r.communicator.Exchange(r.stream, with); err != nil {
+		return err
+	}
+	got := r.get()[collectiveNumbers/2:]
+	for peer := range ranks {
+		for i := range count(peer, n) {
+			if want := float32(peer + i%10); got[i] != want {
+				return fmt.Errorf("exchange: number %d of rank %d is %v, want %v", i, peer, got[i], want)
+			}
+		}
+		got = got[count(peer, n):]
+	}
+	return nil
 }
 
 func TestCollectivesOfThreads(t *testing.T) {
@@ -199,6 +229,38 @@ func TestDuplicateDevices(t *testing.T) {
 	if explained.Load() == 0 {
 		t.Error("no rank learns that the GPU is the same")
 	}
+}
+
+// Ranks that do not agree on the number of bytes learn it, with the call.
+func TestExchangesThatDoNotAgree(t *testing.T) {
+	driver := softgpu.Open(t, 2)
+	id := must(driver.UniqueID())
+	var running sync.WaitGroup
+	for n := range 2 {
+		running.Go(func() {
+			r := newRank(driver, id, 2, n)
+			defer r.close()
+			with := make([]cuda.Transfer, 2)
+			if n == 0 {
+				with[1] = cuda.Transfer{Send: r.memory.Address, SendBytes: 8}
+			} else {
+				with[0] = cuda.Transfer{Receive: r.memory.Address, ReceiveBytes: 4}
+			}
+			err := errors.Join(r.communicator.Exchange(r.stream, with), r.stream.Sync())
+			const want = "rank 0 sends 8 bytes, and rank 1 receives 4"
+			if got := fmt.Sprint(r.communicator.Err()); err != nil ||
+				strings.Contains(got, want) != (n == 1) {
+				t.Errorf("rank %d: %v, %v", n, err, got)
+			}
+			if err := r.communicator.Abort(); err != nil {
+				t.Error(err)
+			}
+			if err := r.communicator.Exchange(r.stream, with); !errors.Is(err, cuda.ErrClosed) {
+				t.Errorf("error of an exchange after the end: %v", err)
+			}
+		})
+	}
+	running.Wait()
 }
 
 // TestAbort lets a rank wait for another that does not come: in the beginning, and in a sum.

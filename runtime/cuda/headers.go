@@ -91,6 +91,7 @@ const (
 
 	ncclSum = 0
 
+	ncclInt8     = 0
 	ncclFloat16  = 6
 	ncclFloat32  = 7
 	ncclBfloat16 = 9

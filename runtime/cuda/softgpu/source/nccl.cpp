@@ -4,12 +4,15 @@
 #include <sched.h>
 #include <sys/stat.h>
 
+#include <utility>
+
 enum {
 	ncclSuccess = 0,
 	ncclSystemError = 2,
 	ncclInvalidArgument = 4,
 	ncclInvalidUsage = 5,
 	ncclInProgress = 7,
+	ncclInt8 = 0,
 	ncclFloat16 = 6,
 	ncclFloat32 = 7,
 	ncclBfloat16 = 9,
@@ -34,7 +37,15 @@ struct CallOfRank {
 	uint64_t number, kind, count, type, root;
 };
 
-// Shared is the begin of the memory of all ranks. A slot for each rank follows.
+// Letter is the part of a send that is under way from one rank to another.
+struct Letter {
+	std::atomic<bool> full;
+	uint64_t all;   // bytes of the whole send
+	uint64_t bytes; // of this part
+	char data[8 << 10];
+};
+
+// Shared is the begin of the memory of all ranks. A slot for each rank follows, and a letter for each two.
 struct Shared {
 	std::atomic<int> joined;
 	std::atomic<int> arrived;
@@ -58,6 +69,7 @@ struct Collective {
 		if (shared) munmap(shared, bytes);
 	}
 	char *slot(int r) { return (char *)(shared + 1) + r * slotBytes; }
+	Letter *letter(int from, int to) { return (Letter *)slot(ranks) + from * ranks + to; }
 	void fail(int code, const std::string &text) {
 		std::lock_guard<std::mutex> hold(mutex);
 		if (error.empty()) error = text;
@@ -131,7 +143,7 @@ API int ncclGetUniqueId(ncclUniqueId *id) {
 }
 
 void Collective::join() {
-	bytes = sizeof(Shared) + ranks * slotBytes;
+	bytes = sizeof(Shared) + ranks * slotBytes + ranks * ranks * sizeof(Letter);
 	int file = shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
 	if (file < 0 || ftruncate(file, bytes)) return fail(ncclSystemError, "cannot make shared memory");
 	void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -270,4 +282,94 @@ API int ncclBroadcast(const void *send, void *receive, size_t count, int type, i
 	return collective(c, s, 3, send, count, type, root, [=](Collective *x, size_t from, size_t n) {
 		memcpy((char *)receive + from * sizeOf(type), x->slot(root), n * sizeOf(type));
 	});
+}
+
+// PointToPoint is one send or receive of a group.
+struct PointToPoint {
+	std::shared_ptr<Collective> with;
+	Stream *stream;
+	bool sends;
+	char *data;
+	size_t bytes, done;
+	int peer;
+	// advance moves the next part, if the letter is free, or full. It returns whether it has moved one.
+	bool advance() {
+		Letter *l = sends ? with->letter(with->rank, peer) : with->letter(peer, with->rank);
+		if (done == bytes || l->full == sends) return false;
+		if (sends) {
+			l->all = bytes;
+			l->bytes = std::min(bytes - done, sizeof l->data);
+			memcpy(l->data, data + done, l->bytes);
+		} else if (l->all != bytes) {
+			with->fail(ncclInvalidUsage, "rank " + std::to_string(peer) + " sends " + std::to_string(l->all) +
+				" bytes, and rank " + std::to_string(with->rank) + " receives " + std::to_string(bytes));
+			return false;
+		} else {
+			memcpy(data + done, l->data, l->bytes);
+		}
+		done += l->bytes;
+		l->full = sends;
+		return true;
+	}
+};
+
+// The group of this thread: how many starts have no end, and what was called since the first of them.
+static thread_local int groups = 0;
+static thread_local std::vector<PointToPoint> grouped;
+
+// exchange performs sends and receives at the same time, so that none waits for another of its group.
+static void exchange(std::vector<PointToPoint> &all) {
+	auto x = all[0].with;
+	for (int turn = 0;;) {
+		if (x->aborted || x->status != ncclSuccess) return;
+		bool moved = false, rest = false;
+		for (PointToPoint &p : all) {
+			moved |= p.advance();
+			rest |= p.done < p.bytes;
+		}
+		if (!rest) return;
+		turn = moved ? 0 : turn + 1;
+		if (!moved && !x->pause(turn)) return;
+	}
+}
+
+// performGroup issues the calls of a group, which are of one communicator and one stream.
+static int performGroup(std::vector<PointToPoint> all) {
+	if (all.empty()) return ncclSuccess;
+	for (PointToPoint &p : all)
+		if (p.with != all[0].with || p.stream != all[0].stream) return ncclInvalidUsage;
+	auto shared = std::make_shared<std::vector<PointToPoint>>(std::move(all));
+	return issue((*shared)[0].stream, [=] { auto calls = *shared; exchange(calls); })
+		? ncclInvalidUsage : ncclSuccess;
+}
+
+static int pointToPoint(bool sends, const void *data, size_t count, int type, int peer, Communicator *c,
+	Stream *s) {
+	Device *device;
+	if (ready(&device)) return ncclInvalidUsage;
+	if (!known(c) || !known(s) || s->device != device || c->collective->device != device->ordinal ||
+		type != ncclInt8 || peer < 0 || peer >= c->collective->ranks)
+		return ncclInvalidArgument;
+	if (c->collective->status != ncclSuccess) return c->collective->status;
+	grouped.push_back({c->collective, s, sends, (char *)data, count, 0, peer});
+	if (groups > 0) return ncclSuccess;
+	return performGroup(std::exchange(grouped, {}));
+}
+
+API int ncclSend(const void *data, size_t count, int type, int peer, Communicator *c, Stream *s) {
+	return pointToPoint(true, data, count, type, peer, c, s);
+}
+
+API int ncclRecv(void *data, size_t count, int type, int peer, Communicator *c, Stream *s) {
+	return pointToPoint(false, data, count, type, peer, c, s);
+}
+
+API int ncclGroupStart() {
+	groups++;
+	return ncclSuccess;
+}
+
+API int ncclGroupEnd() {
+	if (groups == 0) return ncclInvalidUsage;
+	return --groups > 0 ? ncclSuccess : performGroup(std::exchange(grouped, {}));
 }
