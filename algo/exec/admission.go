@@ -333,9 +333,10 @@ func valuesOf(n *numerics, s *Store, m msg.Message) (count int, known bool) {
 // hasHotRows reports whether ranks hold rows.
 func (n *numerics) hasHotRows() bool { return n.plan.Hot().Len() > 0 }
 
-// buckets returns the number of buckets of the all-reduce: those of the dense network and that of hot rows.
+// buckets returns the number of buckets of the all-reduce: those of the dense network, and one of rows that
+// ranks have together, because they are hot or on GPUs.
 func (n *numerics) buckets(layout *model.Layout) int {
-	if n.hasHotRows() {
+	if n.hasHotRows() || n.job.SharesRowsOnGPUs() {
 		return len(layout.Buckets) + 1
 	}
 	return len(layout.Buckets)

@@ -34,12 +34,16 @@
 // row that a rank does not have, and changes no sum; and ranks are summed along the same tree. On a narrower
 // wire, other rows are rounded, and hot rows are not.
 //
-// # Rows on a GPU
+// # Rows on GPUs
 //
-// With rows.placement: gpu the only rank holds all rows, in the memory of its GPU (gpuRows). They are owned
-// as hot rows are, by the owner behind the PSs (shard.Plan.OnRanks). The EW passes the ids on as the payload
-// of Embeddings; PSs are asked for no row, and no gradient of a pooled embedding leaves the rank. Roles and
+// With rows.placement: gpu the ranks hold all rows, in the memory of their GPUs (gpuRows). They are owned as
+// hot rows are, by the owner behind the PSs (shard.Plan.OnRanks). The EW passes the ids on as the payload of
+// Embeddings; PSs are asked for no row, and no gradient of a pooled embedding leaves the rank. Roles and
 // messages are the same.
+//
+// How several ranks divide the rows is a matter between them (model.RowsTrainer), which a checkpoint does not
+// know. Forward of a rank then waits for that of the others, and the update of the rows is one more bucket of
+// the all-reduce. When a run fails, GiveUp ends the waits.
 //
 // # Admission
 //

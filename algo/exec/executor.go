@@ -87,7 +87,7 @@ func NewLocal(
 	if err != nil {
 		return nil, err
 	}
-	onGPU, err := newGPURows(n, strategy, here)
+	onGPU, err := newGPURows(n, &c, strategy)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +108,9 @@ func NewLocal(
 			e.work[kind] = t
 		}
 	}
+	if onGPU != nil && onGPU.with != nil {
+		strategy = dense.WithUpdate(strategy, engine.Layout(), onGPU.with.UpdateRows)
+	}
 	e.ranks.use(hot, strategy, engine.Layout())
 	e.rounds = newRounds(e.ranks.dense, t.Roles.Ranks, n.buckets(engine.Layout()))
 	if ranked, ok := engine.(model.Ranked); ok { // all ranks of this process have their passes
@@ -119,6 +122,18 @@ func NewLocal(
 // RanksShareWeights reports whether ranks of this process that train in lock step share their weights. On
 // devices every rank has its own.
 func RanksShareWeights(e *Executor) bool { return e.onHost }
+
+// RanksWait reports whether the forward pass of a rank waits for those of the others, because they have rows
+// together. Work of all ranks must run at the same time then.
+func RanksWait(e *Executor) bool { return e.model.onGPU != nil && e.model.onGPU.with != nil }
+
+// GiveUp ends the waits of ranks for each other with an error. The run has failed; the executor is of no use
+// afterwards.
+func GiveUp(e *Executor) {
+	if RanksWait(e) {
+		e.model.onGPU.with.GiveUpRows()
+	}
+}
 
 // newRowShards returns the shard of every embedding PS of this process, and nil for others.
 func newRowShards(n *numerics, rule pace.Rule, m backend.Backend,

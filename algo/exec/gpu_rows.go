@@ -10,27 +10,31 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/msg"
 )
 
-// gpuRows are the rows of a job whose only rank has all of them on its GPU. They are the rows of the owner
-// behind the PSs, as hot rows are.
+// gpuRows are the rows of a job whose ranks have all of them on their GPUs, each those that shard.Rows gives
+// it. Together they are the rows of the owner behind the PSs, as hot rows are.
 type gpuRows struct {
 	*numerics
-	rows  model.DeviceRows
-	rates *table.Table // empty: the learning rates of the rows
+	rows   []model.DeviceRows // by rank
+	shares shard.Plan         // of the ranks
+	with   model.RowsTrainer  // nil: there is one rank
+	rates  *table.Table       // empty: the learning rates of the rows
 
 	mu sync.Mutex // guards what follows
-	// copied has the rows of the GPU after some steps: checkpoints read it, and restore an untrained state by
-	// adding rows to it.
-	copied       *table.Table
-	steps, after int            // trained, and after which the rows were copied
-	restored     table.Counters // of the model that training began with
-	err          error          // of the GPU
+	// copied has the rows of the GPUs after some steps: checkpoints read it, and restore an untrained state
+	// by adding rows to it.
+	copied   *table.Table
+	passes   int            // forward passes of all ranks
+	after    int            // passes after which the rows were copied
+	restored table.Counters // of the model that training began with
+	err      error          // of a GPU
 }
 
-// rowsOnGPU returns the rows that the replica of the rank holds, nil if PSs have them.
+// rowsOnGPU returns the rows that the replicas of the ranks hold, nil if PSs have them.
 func rowsOnGPU(j *job.Job, schema *batch.Schema) *model.RowsConfig {
 	if !j.HasRowsOnGPU() {
 		return nil
@@ -40,17 +44,26 @@ func rowsOnGPU(j *job.Job, schema *batch.Schema) *model.RowsConfig {
 		Memory: j.Rows.Memory}
 }
 
-// newGPURows returns the rows of the rank, or nil if PSs have them or the rank is in another process.
-func newGPURows(n *numerics, strategy dense.Strategy, here func(msg.Address) bool) (*gpuRows, error) {
-	if !n.job.HasRowsOnGPU() || !here(msg.Address{Role: msg.NNWorker}) {
+// newGPURows returns the rows of the ranks, or nil if PSs have them or the ranks are in another process.
+func newGPURows(n *numerics, c *dense.Config, strategy dense.Strategy) (*gpuRows, error) {
+	if !n.job.HasRowsOnGPU() || !c.Here(msg.Address{Role: msg.NNWorker}) {
 		return nil, nil
 	}
-	holder, ok := strategy.Replica(0).(model.RowHolder)
-	if !ok || holder.Rows() == nil {
-		return nil, fmt.Errorf("rows.placement = %s: ranks compute on the processors here; set it to %s",
-			job.RowsOnGPU, job.RowsOnPSs)
+	g := &gpuRows{numerics: n, shares: shard.Rows(n.job.Roles.Ranks)}
+	for rank := range n.job.Roles.Ranks {
+		holder, ok := strategy.Replica(int32(rank)).(model.RowHolder)
+		if !ok || holder.Rows() == nil {
+			return nil, fmt.Errorf("rows.placement = %s: ranks compute on the processors here; set it to %s",
+				job.RowsOnGPU, job.RowsOnPSs)
+		}
+		g.rows = append(g.rows, holder.Rows())
 	}
-	g := &gpuRows{numerics: n, rows: holder.Rows()}
+	if len(g.rows) > 1 {
+		g.with = c.Trainer.(model.RowsTrainer)
+		if err := g.with.JoinRows(); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if g.rates, err = g.newCopy(); err == nil {
 		g.copied, err = g.newCopy()
@@ -71,30 +84,51 @@ func (g *gpuRows) forward(i item, part *batch.Part) error {
 	if err != nil {
 		return err
 	}
+	if err := g.begin(); err != nil {
+		return err
+	}
+	return g.rows[i.Rank].Forward(part, ids.Slots, g.rates.Rate(g.first+int(i.Step)), int(i.StepSamples))
+}
+
+// begin begins a forward pass. It does not wait for those of other ranks.
+func (g *gpuRows) begin() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.upload(); err != nil {
 		return err
 	}
-	if g.steps == 0 {
+	if g.passes == 0 {
 		g.restored = g.copied.Counters()
 	}
-	g.steps++
-	return g.rows.Forward(part, ids.Slots, g.rates.Rate(g.first+int(i.Step)))
+	g.passes++
+	return nil
 }
 
-// upload brings restored rows to the GPU, which has none yet.
+// upload brings restored rows to the GPUs, which have none yet.
 func (g *gpuRows) upload() error {
-	if g.steps > 0 || g.copied.Len() == 0 {
+	if g.passes > 0 || g.copied.Len() == 0 {
 		return nil
 	}
-	n, err := g.rows.Len()
-	if err != nil || n > 0 {
-		return err
+	for rank, rows := range g.rows {
+		n, err := rows.Len()
+		if err != nil || n > 0 {
+			return err
+		}
+		if err := rows.AddRows(g.share(rank)); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// share returns the rows of a rank among those that were copied.
+func (g *gpuRows) share(rank int) *table.Columns {
 	all := g.columns(g.copied.Len())
 	g.copied.CopyRows(0, all)
-	return g.rows.AddRows(all)
+	if len(g.rows) == 1 {
+		return all
+	}
+	return all.Select(func(sign uint64) bool { return g.shares.Owner(sign) == rank })
 }
 
 // columns returns n rows to be written.
@@ -105,44 +139,51 @@ func (g *gpuRows) columns(n int) *table.Columns {
 // copiedAtOnce is the number of rows that are copied from the GPU at a time.
 const copiedAtOnce = 1 << 18
 
-// table returns the rows in the memory of the host, as they are after the steps so far. If the GPU fails it
+// table returns the rows in the memory of the host, as they are after the steps so far. If a GPU fails it
 // returns those that it had before, and failed has the error.
 func (g *gpuRows) table() *table.Table {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.steps > g.after && g.err == nil {
+	if g.passes > g.after && g.err == nil {
 		fresh, err := g.download()
 		if err == nil {
-			g.copied, g.after = fresh, g.steps
+			g.copied, g.after = fresh, g.passes
 		}
 		g.err = err
 	}
 	return g.copied
 }
 
-// download returns a copy of the rows of the GPU.
+// download returns a copy of the rows of all GPUs.
 func (g *gpuRows) download() (*table.Table, error) {
 	t, err := g.newCopy()
 	if err != nil {
 		return nil, err
 	}
-	rows, err := g.rows.Len()
+	counters := g.restored
+	for _, rows := range g.rows {
+		applied, err := g.copyRows(t, rows)
+		if err != nil {
+			return nil, err
+		}
+		counters.Outcomes.Applied += applied
+	}
+	return t, t.SetCounters(counters)
+}
+
+// copyRows adds the rows of a GPU to a table, and returns how many gradients were applied to them.
+func (g *gpuRows) copyRows(t *table.Table, from model.DeviceRows) (applied int, err error) {
+	rows, err := from.Len()
 	for at := 0; at < rows && err == nil; at += copiedAtOnce {
 		some := g.columns(min(copiedAtOnce, rows-at))
-		if err = g.rows.CopyRows(at, some); err == nil {
+		if err = from.CopyRows(at, some); err == nil {
 			err = t.AddRows(some)
 		}
 	}
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	counters := g.restored
-	applied, err := g.rows.Applied()
-	if err != nil {
-		return nil, err
-	}
-	counters.Outcomes.Applied += applied
-	return t, t.SetCounters(counters)
+	return from.Applied()
 }
 
 // failed returns the error of the GPU, if table has met one.
@@ -164,7 +205,26 @@ func (g *gpuRows) readTrained(signs []uint64, dst []float32) error {
 	if err := g.upload(); err != nil {
 		return err
 	}
-	return g.rows.ReadTrained(signs, dst)
+	if len(g.rows) == 1 {
+		return g.rows[0].ReadTrained(signs, dst)
+	}
+	for rank, rows := range g.rows {
+		var own []uint64
+		var places []int
+		for i, sign := range signs {
+			if g.shares.Owner(sign) == rank {
+				own, places = append(own, sign), append(places, i)
+			}
+		}
+		values := make([]float32, len(own)*g.dim)
+		if err := rows.ReadTrained(own, values); err != nil {
+			return err
+		}
+		for k, i := range places {
+			copy(dst[i*g.dim:(i+1)*g.dim], values[k*g.dim:])
+		}
+	}
+	return nil
 }
 
 // missed counts the row gradients applied, none of which has missed an update.

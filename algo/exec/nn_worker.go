@@ -13,13 +13,17 @@ type nnWorkerWork struct {
 	*numerics
 	dense      dense.Strategy
 	hot        *hotRows // nil: no row is hot
+	rowsBucket int32    // of rows that ranks have together; −1: none
 	onGPU      *gpuRows // nil: PSs have the rows that are not hot
 	reportLoss func(lossSum float64, samples int)
 }
 
 // use makes ranks train the dense network by a strategy and, if rows are hot, these with it.
 func (w *nnWorkerWork) use(hot *hotRows, strategy dense.Strategy, layout *model.Layout) {
-	w.hot, w.dense = nil, strategy
+	w.hot, w.dense, w.rowsBucket = nil, strategy, -1
+	if network := len(layout.Buckets); w.buckets(layout) > network {
+		w.rowsBucket = int32(network)
+	}
 	if hot != nil && w.hasHotRows() {
 		w.hot, w.dense = hot, dense.WithRows(strategy, layout, hot.apply)
 	}
@@ -87,8 +91,8 @@ func (w *nnWorkerWork) backward(i item) (role.Result, error) {
 		all.Rows, grads = given, toEW
 	}
 	i.store.set(i.Makes[1], all)
-	if w.hot != nil && notFinite == "" {
-		i.part(w.hot.bucket)
+	if w.rowsBucket >= 0 && notFinite == "" {
+		i.part(w.rowsBucket)
 	}
 	return role.Result{NotFinite: notFinite, Bytes: w.storeValues(i.store, i.Makes[0], grads)}, nil
 }

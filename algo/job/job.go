@@ -76,9 +76,10 @@ type Rows struct {
 	Precision string `yaml:"precision"`
 	// Hot says which rows every rank holds.
 	Hot Hot `yaml:"hot,omitempty"`
-	// Placement is where rows are: RowsOnPSs or RowsOnGPU. On a GPU, Capacity and Memory are those of the
-	// GPU, and one of them is needed: memory for all rows is taken before training. It needs mode sync or
-	// hybrid, one rank, and model.device: cuda. PSs then have no rows.
+	// Placement is where rows are: RowsOnPSs or RowsOnGPU. On GPUs, Capacity and Memory are those of
+	// each, and one of them is needed: memory for all rows is taken before training. It needs mode sync or
+	// hybrid, model.device: cuda, and a GPU for each rank, with NCCL if there are several. Every rank has the
+	// rows that a hash of their ids gives it. PSs then have no rows.
 	Placement string `yaml:"placement,omitempty"`
 }
 

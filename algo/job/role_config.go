@@ -51,6 +51,9 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 	if hot := j.HotValues(); hot > 0 {
 		cfg.Buckets = append(cfg.Buckets, valueBytes*unit.Bytes(hot))
 	}
+	if j.SharesRowsOnGPUs() {
+		cfg.Buckets = append(cfg.Buckets, 0) // their gradients travel between GPUs, as many as a batch has
+	}
 	for _, s := range j.DenseShards(layout) {
 		shard := valueBytes * unit.Bytes(s.Hi-s.Lo)
 		cfg.DensePSs, cfg.Pushes = append(cfg.DensePSs, shard), append(cfg.Pushes, shard)
@@ -76,6 +79,10 @@ func (j *Job) CheckProcesses() error {
 	if j.Faults.CrashesRanks() {
 		return errors.New("faults: a crash of nn-worker works only where all ranks share a process; in " +
 			"processes, kill one")
+	}
+	if j.SharesRowsOnGPUs() {
+		return fmt.Errorf("rows.placement = %s: %d ranks exchange their rows only where all are in one "+
+			"process: leave out --processes, or set roles.ranks to 1", RowsOnGPU, j.Roles.Ranks)
 	}
 	return nil
 }

@@ -12,16 +12,19 @@ import (
 // Where embedding rows are.
 const (
 	RowsOnPSs = "ps"  // on embedding PSs, in the memory of hosts; the default
-	RowsOnGPU = "gpu" // in the memory of the GPU of the only rank
+	RowsOnGPU = "gpu" // in the memory of the GPUs of the ranks
 )
 
 // RowPlacements lists the places of embedding rows.
 func RowPlacements() []string { return []string{RowsOnPSs, RowsOnGPU} }
 
-// HasRowsOnGPU reports whether a rank holds all rows on its GPU. Sequential training has no ranks.
+// HasRowsOnGPU reports whether the ranks hold all rows on their GPUs. Sequential training has no ranks.
 func (j *Job) HasRowsOnGPU() bool {
 	return j.Rows.Placement == RowsOnGPU && j.Training.Mode != Sequential
 }
+
+// SharesRowsOnGPUs reports whether several ranks hold the rows together, each on its GPU.
+func (j *Job) SharesRowsOnGPUs() bool { return j.HasRowsOnGPU() && j.Roles.Ranks > 1 }
 
 // validateRowsOnGPU returns an error if a setting does not suit rows on a GPU, where they are there.
 func (j *Job) validateRowsOnGPU() error {
@@ -39,9 +42,9 @@ func (j *Job) validateRowsOnGPU() error {
 			"hybrid instead of %s", j.Training.Mode)
 	case !j.Model.Device.CUDA:
 		return errors.New(gpu + " needs a GPU that trains: set model.device to cuda")
-	case j.Roles.Ranks != 1:
-		return fmt.Errorf(gpu+" keeps all rows on the GPU of one rank, and roles.ranks = %d: set it to 1, "+
-			"or rows.placement to %s", j.Roles.Ranks, RowsOnPSs)
+	case j.Roles.RankRecovery:
+		return errors.New(gpu + " loses rows with a rank: leave out roles.rank-recovery, and save the " +
+			"model on the way")
 	case rows.Capacity == 0 && rows.Memory == 0:
 		return errors.New(gpu + " takes its memory before training: set rows.capacity to the number of " +
 			"rows, or rows.memory")

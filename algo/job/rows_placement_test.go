@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		`rows.placement = "cloud" is`:   func(j *job.Job) { j.Rows.Placement = "cloud" },
 		"use sync or hybrid instead of": func(j *job.Job) { j.Training.Mode = job.AsyncPS },
 		"set model.device to cuda":      func(j *job.Job) { j.Model.Device = job.Device{} },
-		"roles.ranks = 2: set it to 1":  func(j *job.Job) { j.Roles.Ranks = 2 },
+		"leave out roles.rank-recovery": func(j *job.Job) { j.Roles.Ranks, j.Roles.RankRecovery = 2, true },
 		"set rows.capacity to":          func(j *job.Job) { j.Rows.Capacity = 0 },
 		"rows.precision = bf16":         func(j *job.Job) { j.Rows.Precision = "bf16" },
 		"rows.admission = 0.5":          func(j *job.Job) { j.Rows.Admission = 0.5 },
@@ -43,5 +44,13 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 	j.Model.Device.CUDA, j.Roles.Ranks = true, 1
 	if err := j.Validate(); err != nil || !j.ShardPlan().AllOnRanks() {
 		t.Errorf("with rows.memory: %v", err)
+	}
+	const together = "4 ranks exchange their rows only where all are in one process"
+	for ranks, want := range map[int]string{1: "", 4: together} {
+		j.Roles.Ranks = ranks
+		err := errors.Join(j.Validate(), j.CheckProcesses())
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d ranks in processes: %v, want %q", ranks, err, want)
+		}
 	}
 }

@@ -254,15 +254,15 @@ func (c *Communicator) group(s *Stream, with []Transfer) (code int, of *entry, e
 			code, err = c.device.callOther(e, arguments...)
 		}
 	}
+	one := func(e *entry, at Address, bytes, rank int) {
+		if bytes > 0 {
+			do(e, uintptr(at), uintptr(bytes), ncclInt8, uintptr(rank), c.handle, s.handle)
+		}
+	}
 	do(&c.nccl.groupStart)
 	for rank, t := range with {
-		if t.SendBytes > 0 {
-			do(&c.nccl.send, uintptr(t.Send), uintptr(t.SendBytes), ncclInt8, uintptr(rank), c.handle, s.handle)
-		}
-		if t.ReceiveBytes > 0 {
-			do(&c.nccl.receive, uintptr(t.Receive), uintptr(t.ReceiveBytes), ncclInt8, uintptr(rank), c.handle,
-				s.handle)
-		}
+		one(&c.nccl.send, t.Send, t.SendBytes, rank)
+		one(&c.nccl.receive, t.Receive, t.ReceiveBytes, rank)
 	}
 	do(&c.nccl.groupEnd)
 	return code, of, err

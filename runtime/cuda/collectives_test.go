@@ -111,7 +111,7 @@ func (r *rank) exercise(ranks, n int) error {
 	return errors.Join(r.exchange(ranks, n), c.Err())
 }
 
-// exchange sends (n+1)·(peer+1)·1000 numbers to each rank, itself included, but none to the rank after itself.
+// exchange sends (n+1)·(peer+1)·1000 numbers to each rank, itself included, but none to the rank after it.
 func (r *rank) exchange(ranks, n int) error {
 	r.set(float32(n))
 	count := func(from, to int) int {

@@ -52,6 +52,10 @@ func NewLocal(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Ad
 	if o.Faults != nil && o.Faults.Any() && cfg.Retry == 0 {
 		return nil, errors.New("driver: faults lose messages; set retry above 0")
 	}
+	if exec.RanksWait(e) && (o.InTurn || o.Recorder != nil) {
+		return nil, errors.New("driver: ranks that have rows together on GPUs wait for each other, and a " +
+			"replay or a measurement lets one work at a time: leave out --record, or set roles.ranks to 1")
+	}
 	r := newRun(cfg, e, o, isLocal, remote)
 	if err := r.checkCrashes(); err != nil {
 		return nil, err

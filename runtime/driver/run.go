@@ -188,6 +188,9 @@ func (r *run) drive() error {
 		n.start(&goroutines)
 	}
 	err := r.await()
+	if err != nil {
+		exec.GiveUp(r.executor) // a rank may wait for one that has failed
+	}
 	r.clock.close()
 	r.stopSending() // a delayed message may be in flight
 	for _, n := range r.instances {

@@ -73,3 +73,30 @@ func (r *withRows) ApplyGradients(w role.Work, gradients *model.Vector) error {
 	}
 	return r.apply(w, gradients.Rows)
 }
+
+// withUpdate is a strategy of ranks in lock step that have embedding rows together on their devices. The
+// update of these rows is one more bucket, the last.
+type withUpdate struct {
+	*reduced
+	last   int32
+	update func() error
+}
+
+// WithUpdate returns a strategy, which must be that of pace.Reduced, that calls update after the sums of each
+// step. All ranks must be in this process.
+func WithUpdate(s Strategy, layout *model.Layout, update func() error) Strategy {
+	return &withUpdate{reduced: s.(*reduced), last: int32(len(layout.Buckets)), update: update}
+}
+
+// Reduce implements Reductions.
+func (u *withUpdate) Reduce(sum *model.Vector, given []*model.Vector, b Buckets, c Collective) error {
+	if b.First < u.last {
+		if err := u.reduced.Reduce(sum, given, Buckets{b.First, min(b.Last, u.last-1)}, c); err != nil {
+			return err
+		}
+	}
+	if b.Last < u.last {
+		return nil
+	}
+	return u.update()
+}

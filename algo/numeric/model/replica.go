@@ -60,8 +60,8 @@ type ReplicaConfig struct {
 	// Summed says that gradients stay where the replica is, and are summed there with those of other ranks.
 	// Gradients then returns no values, and StepSum ignores those of its argument.
 	Summed bool
-	// Rows asks for embedding rows beside the network; nil: PSs have them. They need a RowHolder that is
-	// Summed and the only rank.
+	// Rows asks for embedding rows beside the network; nil: PSs have them. They need a RowHolder, which is
+	// Summed if it is the only rank.
 	Rows *RowsConfig
 }
 

@@ -1,6 +1,6 @@
 // Package engine trains dense networks on GPUs. It makes replicas (model.Replica) whose parameters, gradients
 // and optimizer state are in the memory of a device. Embedding rows stay on the embedding PSs, in the memory
-// of hosts, unless the job places them on the GPU of its only rank. A job asks for it by model.device: cuda;
+// of hosts, unless the job places them on the GPUs of its ranks. A job asks for it by model.device: cuda;
 // see Attach.
 //
 // Groups are computed as on the host: each by itself, their gradients summed along the tree. So the bits of a
@@ -25,8 +25,9 @@
 //
 // # Rows
 //
-// With rows.placement: gpu a replica holds all embedding rows, too (rows, occurrences). Ids come to the
-// device, as signs by group, slot and sample, and the work on rows is part of the graphs of a step:
+// With rows.placement: gpu a replica holds embedding rows, too (rows, occurrences): all of them, if there is
+// one rank. Ids come to the device, as signs by group, slot and sample, and the work on rows is part of the
+// graphs of a step:
 //
 //   - Before the network's forward pass, one kernel for each group finds the rows of all slots and pools
 //     them. A row that is absent is claimed in the index and has the values that it will begin with, which
@@ -39,6 +40,27 @@
 // The rows have the bits of package table after the same gradients. The table has its size from the start, so
 // that addresses stay; room for occurrences grows with the batches. For checkpoints, package exec copies the
 // rows to a table of the host.
+//
+// # Rows of several ranks
+//
+// Several ranks have the rows together: each owns those that a hash of their signs gives it (shard.Rows),
+// which spreads memory and work evenly over the GPUs for tables of any sizes. A step has three exchanges
+// between all of them, by NCCL's sends and receives (exchange):
+//
+//   - A rank makes a table of copies, with one row for each sign of its batch, sorts it by owner, and sends
+//     the owners the signs. The host has to learn how many, so this is not part of a graph.
+//   - The owners find or create the rows, as the occurrences of a batch whose groups are the ranks, and send
+//     their values back. The graph of the forward pass begins with pooling the copies.
+//   - When all buckets of the network are reduced, each rank sends the owners the sum of the gradients of
+//     each copy. The owner sums them along the tree over ranks and updates the row. This is the last bucket
+//     of the all-reduce (dense.WithUpdate), so nothing is updated unless the gradients of all ranks are
+//     finite.
+//
+// A rank's groups are a branch of the tree over all groups, so a sum over its groups and then over ranks has
+// the bits of the sum on one GPU. Exchanges never overlap with the sums of NCCL, and share its communicator.
+//
+// A forward pass waits for those of all other ranks. If one fails, GiveUpRows ends the waits of the others.
+// All ranks are in one process, and none is recorded: a replay performs the work of one rank after the other.
 //
 // # NCCL
 //
@@ -63,6 +85,8 @@
 //   - Occurrences are sorted by the number of the first occurrence of their row in the batch: two or three
 //     digits instead of the four of row numbers, and the order does not depend on the index. Atomics claim
 //     slots and find these numbers, and no sum.
+//   - A row that a rank's batch names several times travels once. The price is a second index, of copies, and
+//     a sort by owners.
 //   - A thread waits for the occurrences of a row in a group, which it adds one after the other: the price of
 //     the host's bits. With more groups (training.groups), the chains of a frequent row are shorter.
 package engine

@@ -19,6 +19,7 @@ type occurrences struct {
 	memory      *memory
 	room        int          // the number of occurrences that fit
 	bags        int          // the largest number of bags
+	fromHost    bool         // signs are staged, too
 	staged      []float32    // pinned: signs, then the count with rate and samples, then the ends of bags
 	at          cuda.Address // of what is staged
 	batch       rowBatch
@@ -36,22 +37,20 @@ type rowBatch struct {
 // headWords is the number of words of the count, the learning rate and the number of samples, rounded up.
 const headWords = 4
 
-// allocate makes room for a number of occurrences.
-func (o *occurrences) allocate(t *rows, room int) {
-	m, dim := o.memory, t.config.Dim
+// allocate makes room for a number of occurrences of rows of dim values.
+func (o *occurrences) allocate(dim, room int) {
+	m := o.memory
 	o.room = max(room, 1)
-	words := 2*o.room + headWords + o.bags + 1
-	o.staged, o.at = m.host(words), m.floats(words)
-	head := o.at.Floats(2 * o.room)
-	o.batch = rowBatch{
-		count: head, ends: head.Floats(headWords), signs: o.at, columns: t.columnsAt, at: m.floats(o.room),
-		places: m.floats(o.room), partial: m.floats(o.room * dim), segments: m.floats(o.room),
-		bases: m.floats(o.chunks(kernels.OccurrencesOfChunk)), slots: int32(len(t.config.Schema.Slots)),
-		width: int32(t.config.Schema.EmbeddingWidth()), group: int32(t.group),
+	signs, rest := 2*o.room, headWords+o.bags+1
+	o.batch.signs = m.floats(signs + rest)
+	o.batch.count = o.batch.signs.Floats(signs)
+	o.batch.ends = o.batch.count.Floats(headWords)
+	o.staged, o.at = m.host(rest), o.batch.count
+	if o.fromHost {
+		o.staged, o.at = m.host(signs+rest), o.batch.signs
 	}
-	if t.scaled {
-		o.batch.scales = m.floats(o.room)
-	}
+	o.batch.at, o.batch.places, o.batch.segments = m.floats(o.room), m.floats(o.room), m.floats(o.room)
+	o.batch.partial, o.batch.bases = m.floats(o.room*dim), m.floats(o.chunks(kernels.OccurrencesOfChunk))
 	for i := range o.keys {
 		o.keys[i], o.order[i] = m.floats(o.room), m.floats(o.room)
 	}
@@ -62,8 +61,40 @@ func (o *occurrences) allocate(t *rows, room int) {
 // chunks returns the number of chunks of all occurrences.
 func (o *occurrences) chunks(each int) int { return (o.room + each - 1) / each }
 
-// describe writes the description of the occurrences for kernels.
-func (o *occurrences) describe(t *rows) { t.write(o.batchAt, bytesOf(&o.batch)) }
+// head returns where the count, the rate and the samples are staged, and the ends of bags.
+func (o *occurrences) head() (head []float32, ends []int32) {
+	rest := o.staged[len(o.staged)-headWords-o.bags-1:]
+	return rest[:headWords], asInts(rest[headWords:])
+}
+
+// stage stages how many occurrences there are, the learning rate, and the number of samples of the step.
+func (o *occurrences) stage(count int, rate float32, samples int) {
+	head, _ := o.head()
+	asInts(head)[0] = int32(count)
+	head[1], head[2] = rate, float32(samples)
+}
+
+// fit makes room for a number of occurrences in the rank's own batches.
+func (t *rows) fit(room int) {
+	b := &t.batch
+	b.allocate(t.config.Dim, room)
+	b.batch.columns, b.batch.group = t.columnsAt, int32(t.group)
+	b.batch.slots, b.batch.width = int32(len(t.config.Schema.Slots)), int32(t.config.Schema.EmbeddingWidth())
+	if t.scaled {
+		b.batch.scales = b.memory.floats(b.room)
+	}
+	if t.exchange != nil {
+		t.exchange.allocateCopies(b.memory, b.room)
+	}
+}
+
+// describeBatch writes the description of the occurrences for kernels.
+func (t *rows) describeBatch() {
+	t.write(t.batch.batchAt, bytesOf(&t.batch.batch))
+	if t.exchange != nil {
+		t.write(t.exchange.copiesAt, bytesOf(&t.exchange.copies))
+	}
+}
 
 // grow makes room for more occurrences, and some to spare. Recorded work has the old addresses.
 func (t *rows) grow(room int) error {
@@ -73,31 +104,38 @@ func (t *rows) grow(room int) error {
 	t.graphs = map[string]*recorded{}
 	t.batch.memory.free()
 	t.batch.memory.err = nil
-	if t.batch.allocate(t, room+room/4); t.batch.memory.err != nil {
+	if t.fit(room + room/4); t.batch.memory.err != nil {
 		return fmt.Errorf("a batch names %d rows: %w", room, t.batch.memory.err)
 	}
-	t.batch.describe(t)
+	t.describeBatch()
 	return t.err
 }
 
 // Forward implements model.DeviceRows.
-func (t *rows) Forward(part *batch.Part, ids []batch.Jagged, rate float32) error {
-	if err := t.stage(part, ids, rate); err != nil {
+func (t *rows) Forward(part *batch.Part, ids []batch.Jagged, rate float32, samples int) error {
+	if err := t.stage(part, ids); err != nil {
 		return err
+	}
+	t.batch.stage(t.count, rate, samples)
+	if t.exchange != nil {
+		if err := t.exchange.fetch(part, rate, samples); err != nil {
+			return err
+		}
 	}
 	if err := t.replica.forwardPart(part, nil, nil); err != nil {
 		return err
 	}
 	if counts := asInts(t.counts); counts[2] != 0 {
-		return fmt.Errorf("%w: the GPU has %d rows of at most %d, and the batch has more; raise "+
-			"rows.capacity or rows.memory", table.ErrFull, counts[0], t.config.Capacity)
+		return fmt.Errorf("%w: cuda:%d has %d rows of at most %d, and the batch has more; raise "+
+			"rows.capacity or rows.memory, or take more GPUs: roles.ranks", table.ErrFull,
+			t.device.Info().Ordinal, counts[0], t.config.Capacity)
 	}
 	return nil
 }
 
 // stage writes the signs of the rows of a part's ids to pinned memory, by group, slot and sample, and where
 // the rows of each bag end.
-func (t *rows) stage(part *batch.Part, ids []batch.Jagged, rate float32) error {
+func (t *rows) stage(part *batch.Part, ids []batch.Jagged) error {
 	schema, n := t.config.Schema, 0
 	for s := range ids {
 		n += len(ids[s].IDs) * schema.Slots[s].RowsPerID()
@@ -111,8 +149,7 @@ func (t *rows) stage(part *batch.Part, ids []batch.Jagged, rate float32) error {
 		}
 	}
 	signs := unsafe.Slice((*uint64)(unsafe.Pointer(&t.batch.staged[0])), t.batch.room)
-	rest := t.batch.staged[2*t.batch.room:]
-	head, ends := asInts(rest[:headWords]), asInts(rest[headWords:])
+	_, ends := t.batch.head()
 	var begins []int32 // in signs, of the ids of each slot in each group
 	begin := int32(0)
 	for g := range part.Groups() {
@@ -140,8 +177,7 @@ func (t *rows) stage(part *batch.Part, ids []batch.Jagged, rate float32) error {
 			write(i)
 		}
 	}
-	head[0] = int32(n)
-	rest[1], rest[2] = rate, float32(part.Samples)
+	t.count = n
 	return nil
 }
 
@@ -150,39 +186,85 @@ func asInts(words []float32) []int32 {
 	return unsafe.Slice((*int32)(unsafe.Pointer(&words[0])), len(words))
 }
 
-// forward appends the copy of what is staged, and finds, pools and creates the rows of all groups.
+// The work of pool_group.
+const (
+	notes = 1 // NOTES
+	pools = 2 // POOLS
+)
+
+// forward appends the copy of what is staged, and finds, pools and creates the rows of all groups. The rows
+// that several ranks have fetched are pooled.
 func (t *rows) forward() {
-	b, table, batch := &t.batch, cuda.Pointer(t.tableAt), cuda.Pointer(t.batch.batchAt)
-	t.copyIn(b.at, b.staged)
+	if t.exchange != nil {
+		t.poolGroups(t.exchange.copiesAt, pools)
+		return
+	}
+	t.copyIn(t.batch.at, t.batch.staged)
+	t.poolGroups(t.tableAt, notes|pools)
+	t.number(&t.batch, t.tableAt)
+	t.copyOut(t.compute, t.counts, t.table.counts)
+}
+
+// poolGroups notes the occurrences of rows of a table in all groups, or pools these rows.
+func (t *rows) poolGroups(table cuda.Address, what int) {
 	slots := len(t.config.Schema.Slots)
 	for g, p := range t.groups {
-		t.eachRow("pool_group", p.samples*slots, cuda.Pointer(p.value(model.PooledValue)), table, batch,
-			cuda.Int(t.part.Bounds[g]*slots), cuda.Int(g*t.group), cuda.Int(p.samples))
+		t.eachRow("pool_group", p.samples*slots, cuda.Pointer(p.value(model.PooledValue)),
+			cuda.Pointer(table), cuda.Pointer(t.batch.batchAt), cuda.Int(t.part.Bounds[g]*slots),
+			cuda.Int(g*t.group), cuda.Int(p.samples), cuda.Int(what))
 	}
-	chunks, threads := b.chunks(kernels.OccurrencesOfChunk), cuda.Size{X: kernels.CountThreads}
-	t.launch("count_new_rows", cuda.Size{X: chunks}, threads, 0, table, batch)
-	t.launch("number_new_rows", cuda.Size{X: 1}, threads, 0, table, batch, cuda.Int(chunks))
-	t.launch("create_rows", cuda.Size{X: chunks}, threads, 0, table, batch, cuda.Pointer(b.keys[0]),
-		cuda.Pointer(b.order[0]))
-	t.copyOut(t.compute, t.counts, t.table.counts)
+}
+
+// number creates the rows of a table that occur and do not exist, in the order of their first occurrences,
+// and makes the keys by which the occurrences are sorted.
+func (t *rows) number(o *occurrences, table cuda.Address) {
+	in, batch := cuda.Pointer(table), cuda.Pointer(o.batchAt)
+	chunks, threads := o.chunks(kernels.OccurrencesOfChunk), cuda.Size{X: kernels.CountThreads}
+	t.launch("count_new_rows", cuda.Size{X: chunks}, threads, 0, in, batch)
+	t.launch("number_new_rows", cuda.Size{X: 1}, threads, 0, in, batch, cuda.Int(chunks))
+	t.launch("create_rows", cuda.Size{X: chunks}, threads, 0, in, batch, cuda.Pointer(o.keys[0]),
+		cuda.Pointer(o.order[0]))
 }
 
 // backward sorts the occurrences by their rows, sums the gradients of each row and updates it.
 func (t *rows) backward() {
-	b, table, batch := &t.batch, cuda.Pointer(t.tableAt), cuda.Pointer(t.batch.batchAt)
-	chunks, threads := b.chunks(kernels.SortedOfChunk), cuda.Size{X: kernels.CountThreads}
-	digits, count := cuda.Pointer(b.digits), cuda.Pointer(b.batch.count)
+	t.update(&t.batch, t.sum(&t.batch, t.tableAt, t.grads))
+}
+
+// sum sorts occurrences by the rows of a table, and sums the gradients of each row in each group. It returns
+// the sorted keys and the order.
+func (t *rows) sum(o *occurrences, table, grads cuda.Address) (sorted []cuda.Arg) {
 	from := 0
-	for shift := 0; shift < bits.Len(uint(b.room-1)); shift += kernels.DigitBits {
-		keys, to := cuda.Pointer(b.keys[from]), 1-from
-		t.launch("count_digits", cuda.Size{X: chunks}, threads, 0, digits, count, keys, cuda.Int(shift))
-		t.each("sum_digits", kernels.Digits, digits, cuda.Int(chunks))
-		t.launch("place_digits", cuda.Size{X: chunks}, threads, 0, cuda.Pointer(b.keys[to]),
-			cuda.Pointer(b.order[to]), digits, count, keys, cuda.Pointer(b.order[from]), cuda.Int(shift))
-		from = to
+	for shift := 0; shift < bits.Len(uint(o.room-1)); shift += kernels.DigitBits {
+		t.sortBy(o, o.keys, o.order, o.batch.count, from, shift)
+		from = 1 - from
 	}
-	keys, order := cuda.Pointer(b.keys[from]), cuda.Pointer(b.order[from])
-	t.eachRow("sum_row_gradients", b.room, table, batch, keys, order, cuda.Pointer(t.grads))
-	t.eachRow("update_rows", b.room, table, batch, keys, order, cuda.Pointer(t.ruleAt),
-		cuda.Pointer(t.found))
+	sorted = []cuda.Arg{cuda.Pointer(o.keys[from]), cuda.Pointer(o.order[from])}
+	t.eachRow("sum_row_gradients", o.room, cuda.Pointer(table), cuda.Pointer(o.batchAt), sorted[0], sorted[1],
+		cuda.Pointer(grads))
+	return sorted
+}
+
+// sortBy sorts as many keys as there are at an address by a digit, with their order: those at one place to
+// the other. There is room for as many as there are occurrences.
+func (t *rows) sortBy(o *occurrences, keys, order [2]cuda.Address, count cuda.Address, from, shift int) {
+	chunks, threads := o.chunks(kernels.SortedOfChunk), cuda.Size{X: kernels.CountThreads}
+	digits, n, to := cuda.Pointer(o.digits), cuda.Pointer(count), 1-from
+	t.launch("count_digits", cuda.Size{X: chunks}, threads, 0, digits, n, cuda.Pointer(keys[from]),
+		cuda.Int(shift))
+	t.each("sum_digits", kernels.Digits, digits, cuda.Int(chunks))
+	t.launch("place_digits", cuda.Size{X: chunks}, threads, 0, cuda.Pointer(keys[to]),
+		cuda.Pointer(order[to]), digits, n, cuda.Pointer(keys[from]), cuda.Pointer(order[from]),
+		cuda.Int(shift))
+}
+
+// totals returns where the numbers of occurrences of each digit are after sortBy.
+func (o *occurrences) totals() cuda.Address {
+	return o.digits.Floats(o.chunks(kernels.SortedOfChunk) * kernels.Digits)
+}
+
+// update updates the rows whose gradients have been summed, by their sums over groups.
+func (t *rows) update(o *occurrences, sorted []cuda.Arg) {
+	t.eachRow("update_rows", o.room, cuda.Pointer(t.tableAt), cuda.Pointer(o.batchAt), sorted[0], sorted[1],
+		cuda.Pointer(t.ruleAt), cuda.Pointer(t.found))
 }

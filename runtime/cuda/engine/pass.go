@@ -196,6 +196,27 @@ func (s *shared) clear(at cuda.Address, floats int) {
 	}
 }
 
+// write copies bytes to the device, and waits for them.
+func (s *shared) write(to cuda.Address, from []byte) {
+	if s.err == nil && len(from) > 0 {
+		s.err = s.compute.CopyIn(to, from)
+	}
+	if s.err == nil {
+		s.err = s.compute.Sync()
+	}
+}
+
+// copyBack copies memory of the device, and waits for it.
+func (s *shared) copyBack(to []byte, from cuda.Address) error {
+	if s.err == nil && len(to) > 0 {
+		s.err = s.compute.CopyOut(to, from)
+	}
+	if s.err == nil {
+		s.err = s.compute.Sync()
+	}
+	return s.err
+}
+
 // matrix is an operand of a product: values from an offset of a tensor on, in rows of stride values.
 type matrix struct {
 	of     *tensor // nil: the parameters

@@ -99,7 +99,7 @@ func (r *replica) allocate(m *memory, d *device, t *trainer, c model.ReplicaConf
 			pooled.Floats(g*group)))
 	}
 	if c.Rows != nil {
-		r.rows = newRows(r, m, c.Rows, c.Groups, samplesMax, pooled, group)
+		r.rows = newRows(r, m, &c, samplesMax, pooled, group)
 	}
 	if r.summed {
 		r.sum, r.alone = gradients, c.Ranks == 1
@@ -140,6 +140,9 @@ func (r *replica) prepare(m *memory, c model.ReplicaConfig) error {
 	r.compute, r.out, r.read, r.blas = m.stream(), m.stream(), m.event(), m.products()
 	for range r.program.Layout.Buckets {
 		r.final, r.arrived = append(r.final, m.event()), append(r.arrived, m.event())
+	}
+	if r.rows != nil {
+		r.rows.reading = m.stream()
 	}
 	if m.err != nil {
 		return m.err
@@ -303,7 +306,7 @@ func (r *replica) Backward(done func(bucket int32)) (pooled []float32, notFinite
 // finishBackward appends the copies of what the host needs of a backward pass besides its buckets.
 func (r *replica) finishBackward() {
 	r.copyPooledGradients()
-	if r.rows != nil {
+	if r.rows != nil && r.rows.exchange == nil {
 		r.rows.backward()
 	}
 	r.copyOut(r.compute, r.staging.found, r.found)

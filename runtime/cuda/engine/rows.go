@@ -30,8 +30,11 @@ type rows struct {
 	grads     cuda.Address // of the pooled embeddings of all groups, group values apart
 	group     int
 	batch     occurrences
-	counts    []float32 // pinned, of int32: rowTable.counts
-	scaled    bool      // a slot is scaled
+	count     int          // of the occurrences in the batch
+	counts    []float32    // pinned, of int32: rowTable.counts
+	scaled    bool         // a slot is scaled
+	exchange  *exchange    // with the other ranks; nil: there are none
+	reading   *cuda.Stream // of ReadTrained
 }
 
 // rowTable describes a table to kernels.
@@ -40,6 +43,7 @@ type rowTable struct {
 	slots, key                                            uint64
 	capacity, dim, states                                 int32
 	bound, initial                                        float32
+	copies                                                int32
 }
 
 // rowColumn describes how a slot becomes model input.
@@ -55,6 +59,7 @@ type rowRule struct {
 // The bytes of a slot of the index, and of a row beside its values and state.
 const (
 	slotBytes     = 16
+	signBytes     = 8
 	rowHeadBytes  = 12 // sign and header
 	countedBlocks = eachBlocks
 )
@@ -67,10 +72,11 @@ func rowBytes(c *model.RowsConfig) unit.Bytes {
 	return unit.Bytes(4*(c.Dim+c.Optimizer.StateSize(c.Dim)) + rowHeadBytes + slotBytes + slotBytes/2)
 }
 
-// newRows lays rows out for parts of a number of groups, each of up to samplesMax samples.
-// The gradients of the pooled embeddings of the groups lie group values apart, from grads on.
-func newRows(r *replica, m *memory, c *model.RowsConfig, groups, samplesMax int, grads cuda.Address,
+// newRows lays the rows of a replica out, for groups of up to samplesMax samples. The gradients of the pooled
+// embeddings of the groups lie group values apart, from grads on.
+func newRows(r *replica, m *memory, of *model.ReplicaConfig, samplesMax int, grads cuda.Address,
 	group int) *rows {
+	c, groups := of.Rows, of.Groups
 	t := &rows{replica: r, config: *c, grads: grads, group: group}
 	t.states = c.Optimizer.StateSize(c.Dim)
 	capacity := c.Capacity
@@ -92,15 +98,24 @@ func newRows(r *replica, m *memory, c *model.RowsConfig, groups, samplesMax int,
 		each += slot.RowsPerID()
 		t.scaled = t.scaled || slot.Scale != batch.Unscaled
 	}
-	t.batch = occurrences{memory: &memory{device: m.device, measuring: m.measuring},
-		bags: groups * samplesMax * len(c.Schema.Slots)}
-	t.batch.allocate(t, groups*samplesMax*each)
-	m.bytes += t.batch.memory.bytes
-	if m.err == nil {
-		m.err = t.batch.memory.err
+	if of.Ranks > 1 {
+		t.exchange = newExchange(t, m, of.Rank, of.Ranks, groups*samplesMax*each)
 	}
-	m.closers = append(m.closers, freed{t.batch.memory})
+	t.batch = occurrences{memory: apart(m), bags: groups * samplesMax * len(c.Schema.Slots), fromHost: true}
+	t.fit(groups * samplesMax * each)
+	joined(m, t.batch.memory)
 	return t
+}
+
+// apart returns memory that can be freed before other memory, and joined makes it be freed with that.
+func apart(m *memory) *memory { return &memory{device: m.device, measuring: m.measuring} }
+
+func joined(m, part *memory) {
+	m.bytes += part.bytes
+	if m.err == nil {
+		m.err = part.err
+	}
+	m.closers = append(m.closers, freed{part})
 }
 
 // freed is memory that is freed with other memory.
@@ -175,7 +190,10 @@ func (t *rows) describe() {
 	t.clear(t.table.counts, 3)
 	t.clear(t.table.applied, 2*countedBlocks)
 	t.each("clear_index", slotsOf(t.config.Capacity), cuda.Pointer(t.tableAt))
-	t.batch.describe(t)
+	t.describeBatch()
+	if t.exchange != nil {
+		t.exchange.describe()
+	}
 }
 
 // bytesOf returns the memory of a value that has no pointers.
@@ -189,14 +207,6 @@ func (r *replica) Rows() model.DeviceRows {
 		return nil
 	}
 	return r.rows
-}
-
-// copyBack copies memory of the device, and waits for it.
-func (t *rows) copyBack(to []byte, from cuda.Address) error {
-	if t.err == nil && len(to) > 0 {
-		t.err = t.compute.CopyOut(to, from)
-	}
-	return t.wait(t.compute)
 }
 
 // Len implements model.DeviceRows.
@@ -219,25 +229,22 @@ func (t *rows) Applied() (n int, err error) {
 // readOnce is the number of rows that are read for evaluation at a time.
 const readOnce = 1 << 16
 
-// ReadTrained implements model.DeviceRows.
+// ReadTrained implements model.DeviceRows. It has a stream of its own: the goroutine of one rank reads the
+// rows of all, while the others may wait for it in the middle of a forward pass.
 func (t *rows) ReadTrained(signs []uint64, dst []float32) error {
 	m := &memory{device: t.device.Device}
 	defer m.free()
 	most := min(len(signs), readOnce)
 	from, to := m.raw(8*most), m.floats(most*t.config.Dim)
-	if m.err != nil {
-		return m.err
-	}
-	for lo := 0; lo < len(signs); lo += most {
+	s := &shared{device: t.device, compute: t.reading, err: m.err}
+	for lo := 0; lo < len(signs) && s.err == nil; lo += most {
 		hi := min(lo+most, len(signs))
-		t.write(from, cuda.Bytes(signs[lo:hi]))
-		t.eachRow("read_rows", hi-lo, cuda.Pointer(to), cuda.Pointer(t.tableAt), cuda.Pointer(from),
+		s.write(from, cuda.Bytes(signs[lo:hi]))
+		s.eachRow("read_rows", hi-lo, cuda.Pointer(to), cuda.Pointer(t.tableAt), cuda.Pointer(from),
 			cuda.Int(hi-lo))
-		if err := t.copyBack(cuda.Bytes(dst[lo*t.config.Dim:hi*t.config.Dim]), to); err != nil {
-			return err
-		}
+		_ = s.copyBack(cuda.Bytes(dst[lo*t.config.Dim:hi*t.config.Dim]), to)
 	}
-	return t.err
+	return s.err
 }
 
 // The header of a row, as rows.cu has it.
@@ -264,8 +271,8 @@ func (t *rows) CopyRows(first int, c *table.Columns) error {
 func (t *rows) AddRows(c *table.Columns) error {
 	n := len(c.Signs)
 	if n > t.config.Capacity {
-		return fmt.Errorf("%w: %d rows of the model, and rows.capacity leaves room for %d on the GPU",
-			table.ErrFull, n, t.config.Capacity)
+		return fmt.Errorf("%w: %d rows of the model, and rows.capacity leaves room for %d on cuda:%d",
+			table.ErrFull, n, t.config.Capacity, t.device.Info().Ordinal)
 	}
 	headers := make([]uint32, n)
 	for i := range headers {

@@ -8,6 +8,7 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/unit"
+	"tandem/runtime/cuda/kernels"
 )
 
 // withCapacity returns a configuration of rows whose limit is a number of rows.
@@ -28,8 +29,10 @@ func checkRows(c *model.ReplicaConfig) error {
 		return nil
 	}
 	switch rows := c.Rows; {
-	case !c.Summed || c.Ranks != 1:
-		return errors.New("engine: rows on a GPU need one rank, whose gradients stay on the GPU")
+	case c.Ranks == 1 && !c.Summed:
+		return errors.New("engine: rows on the GPU of a single rank need gradients that stay there")
+	case c.Ranks > kernels.Digits:
+		return fmt.Errorf("engine: rows on the GPUs of %d ranks; at most %d", c.Ranks, kernels.Digits)
 	case rows.Optimizer.Kind == opt.FTRL:
 		return fmt.Errorf("engine: rows on a GPU have no optimizer %s", opt.FTRL)
 	case rows.Capacity < 1 || slotsOf(rows.Capacity) > math.MaxInt32:
@@ -66,8 +69,8 @@ func checkRoomForRows(d *device, t *trainer, c model.ReplicaConfig) error {
 		states, other := c.Rows.Optimizer.StateSize(c.Rows.Dim), rowHeadBytes+slotBytes+slotBytes/2
 		return fmt.Errorf("cuda:%d: %d rows of %v (%d values, %d of optimizer state, %d bytes of sign, "+
 			"count and index) take %v, and %v of %v are free beside the network; rows.capacity = %d would "+
-			"fit", d.Info().Ordinal, c.Rows.Capacity, each, c.Rows.Dim, states, other,
-			each*unit.Bytes(c.Rows.Capacity), rest, total, most)
+			"fit, on %d GPUs %d rows", d.Info().Ordinal, c.Rows.Capacity, each, c.Rows.Dim, states, other,
+			each*unit.Bytes(c.Rows.Capacity), rest, total, most, c.Ranks, c.Ranks*most)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"tandem/runtime/cuda"
 )
 
-// member is a rank of this process among all that sum their gradients on devices. Its work goes to a stream
-// of its own, so that a bucket is summed while the next is computed.
+// member is a rank of this process among all that sum their gradients on devices, or have rows together. Sums
+// go to a stream of their own, so that a bucket is summed while the next is computed.
 type member struct {
 	*replica
 	stream   *cuda.Stream
@@ -36,24 +36,52 @@ func (t *trainer) SumBucket(bucket int32, given []*model.Vector, c dense.Collect
 			return err
 		}
 	}
+	return t.together(c.Done(), func(i int, m *member) error {
+		return m.sum(int(bucket), given[i] != nil, t.sums == job.NCCLTreeSums, t.ranks)
+	})
+}
+
+// together does the work of every member at the same time. If one fails, or another rank is lost, the others
+// would wait for it in vain: they are aborted.
+func (t *trainer) together(lost <-chan struct{}, do func(i int, m *member) error) error {
 	ended := make(chan error, len(t.members))
 	for i, m := range t.members {
-		go func() { ended <- m.sum(int(bucket), given[i] != nil, t.sums == job.NCCLTreeSums, t.ranks) }()
+		go func() { ended <- do(i, m) }()
 	}
 	var first error
 	for range t.members {
 		select {
 		case err := <-ended:
-			if first == nil {
+			if first == nil && err != nil {
 				first = err
+				t.abort()
 			}
-		case <-c.Done():
+		case <-lost:
 			t.abort()
 			return errors.New("engine: the sum of gradients on GPUs is given up: a rank is lost")
 		}
 	}
 	return first
 }
+
+// JoinRows implements model.RowsTrainer.
+func (t *trainer) JoinRows() error {
+	if err := t.meet(dense.Local{}); err != nil {
+		return err
+	}
+	for _, m := range t.members {
+		m.rows.exchange.with = m.with
+	}
+	return nil
+}
+
+// UpdateRows implements model.RowsTrainer.
+func (t *trainer) UpdateRows() error {
+	return t.together(nil, func(_ int, m *member) error { return m.rows.exchange.update() })
+}
+
+// GiveUpRows implements model.RowsTrainer.
+func (t *trainer) GiveUpRows() { t.abort() }
 
 // meet connects the ranks: rank 0 names the communicator, and the ranks exchange the name over the host.
 func (t *trainer) meet(c dense.Collective) error {

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
@@ -85,19 +86,23 @@ func (g *GPUs) Trainer(e model.Engine) (model.Trainer, error) {
 	return &trainer{GPUs: g, engine: e, program: program, replicas: map[int]*replica{}}, nil
 }
 
-// trainer is a dense.Summer.
+// trainer is a dense.Summer and a model.RowsTrainer.
 type trainer struct {
 	*GPUs
 	engine   model.Engine
 	program  *model.Program
-	replicas map[int]*replica // by rank, those that sum on their devices
+	replicas map[int]*replica // by rank, those that sum on their devices or have rows there
 	members  []*member        // in rank order, once the ranks have met
 }
 
 // NewReplica implements model.Trainer.
 func (t *trainer) NewReplica(c model.ReplicaConfig) (model.Replica, error) {
+	if c.Rows != nil && c.Ranks > len(t.devices) {
+		return nil, fmt.Errorf("rows.placement = %s needs a GPU for each rank: %d ranks would share %d; set "+
+			"roles.ranks to %d", job.RowsOnGPU, c.Ranks, len(t.devices), len(t.devices))
+	}
 	r, err := newReplica(t.devices[c.Rank%len(t.devices)], t, c)
-	if err == nil && c.Summed {
+	if err == nil && (c.Summed || c.Rows != nil) {
 		t.replicas[c.Rank] = r
 	}
 	return r, err

@@ -57,16 +57,6 @@ func (w *weights) begin(initial model.Values) error {
 	return w.Restore(model.State{Values: initial})
 }
 
-// write copies bytes to the device, and waits for them.
-func (w *weights) write(to cuda.Address, from []byte) {
-	if w.err == nil && len(from) > 0 {
-		w.err = w.compute.CopyIn(to, from)
-	}
-	if w.err == nil {
-		w.err = w.compute.Sync()
-	}
-}
-
 // upload copies the values of the parameters from lo on to where they lie in a vector on the device. It does
 // not wait for the copy.
 func (w *weights) upload(to cuda.Address, lo int, values []float32) {

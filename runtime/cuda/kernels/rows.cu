@@ -28,6 +28,7 @@ struct row_table {
 	unsigned long long key;  // of initial values, which lie in [−bound, bound)
 	int capacity, dim, states;
 	float bound, initial;  // initial: of the state
+	int copies;            // the rows are copies of those of other ranks, of one batch: signs and values alone
 };
 
 // How a slot of the data becomes model input: summed, or the first ids apart, each with its mask.
@@ -133,44 +134,52 @@ __device__ void note(const row_table* t, const row_batch* b, row_slot* slot, int
 	if (slot->first > k) atomicMin(&slot->first, (unsigned)k);
 }
 
-// Sums n rows from occurrence lo on, of which the sum lies at a place of the model input.
+// What is done with the rows of a bag. A single rank does both at once; of several, each notes what it asks the
+// others for, and pools what they answer.
+#define NOTES 1
+#define POOLS 2
+
+// Notes, and sums, n rows from occurrence lo on, of which the sum lies at a place of the model input.
 __device__ void pool_rows(float* to, const row_table* t, const row_batch* b, int lo, int n, int place,
-                          int scaling) {
+                          int scaling, int what) {
 	float scale = !scaling || n < 2 ? 1 : (float)(1 / (scaling == 1 ? sqrt((double)n) : (double)n));
-	for (int d = threadIdx.x; d < t->dim; d += ROW_LANES) {
+	for (int d = threadIdx.x; d < (what & POOLS ? t->dim : 1); d += ROW_LANES) {
 		float sum = 0;
 		for (int k = lo; k < lo + n; k++) {
 			unsigned long long sign = b->signs[k];
 			row_slot* slot = claim(t, sign);
 			int row = slot ? slot->row : -1;
-			sum += row >= 0 ? t->values[(long long)row * t->dim + d] : initial_value(t, sign, d);
-			if (d == 0) note(t, b, slot, k, place, scale);
+			if (what & POOLS) {
+				sum += row >= 0 ? t->values[(long long)row * t->dim + d] : initial_value(t, sign, d);
+			}
+			if (what & NOTES && d == 0) note(t, b, slot, k, place, scale);
 		}
-		to[d] = scale == 1 ? sum : sum * scale;
+		if (what & POOLS) to[d] = scale == 1 ? sum : sum * scale;
 	}
 }
 
 // Finds and pools the rows of all slots of a group, whose bags and places begin at first_bag and first_place.
 // A row that is absent is claimed, and has its initial values.
 extern "C" __global__ void pool_group(float* out, const row_table* t, const row_batch* b, long long first_bag,
-                                      int first_place, int samples) {
+                                      int first_place, int samples, int what) {
 	EACH_ROW_AT(bag, (long long)samples * b->slots) {
 		int s = bag / samples, i = bag % samples;
 		row_column c = b->columns[s];
 		const int* ends = b->ends + first_bag + bag;
 		int at = i * b->width + c.first, lo = ends[0], n = ends[1] - lo, place = first_place + at;
 		if (!c.apart) {
-			pool_rows(out + at, t, b, lo, n, place, c.scaling);
+			pool_rows(out + at, t, b, lo, n, place, c.scaling, what);
 			continue;
 		}
 		int stride = t->dim + 1;
 		for (int id = 0; id < c.apart; id++, lo += n > 0 ? c.each : 0) {
 			int has = n > 0;
-			pool_rows(out + at + id * stride, t, b, lo, has ? c.each : 0, place + id * stride, c.scaling);
-			if (threadIdx.x == 0) out[at + id * stride + t->dim] = has;
+			pool_rows(out + at + id * stride, t, b, lo, has ? c.each : 0, place + id * stride, c.scaling,
+			          what);
+			if (what & POOLS && threadIdx.x == 0) out[at + id * stride + t->dim] = has;
 			n -= c.each;
 		}
-		for (; threadIdx.x == 0 && n > 0; n--, lo++) note(t, b, claim(t, b->signs[lo]), lo, ~place, 1);
+		for (; what & NOTES && threadIdx.x == 0 && n > 0; n--, lo++) note(t, b, claim(t, b->signs[lo]), lo, ~place, 1);
 	}
 }
 
@@ -226,6 +235,12 @@ extern "C" __global__ void number_new_rows(const row_table* t, const row_batch* 
 	}
 }
 
+__device__ void initialize(const row_table* t, long long row, unsigned long long sign) {
+	t->updates[row] = 0;
+	for (int d = 0; d < t->dim; d++) t->values[row * t->dim + d] = initial_value(t, sign, d);
+	for (int d = 0; d < t->states; d++) t->state[row * t->states + d] = t->initial;
+}
+
 // Creates new rows in the order of their first occurrences, and makes the keys by which these are sorted.
 extern "C" __global__ void create_rows(const row_table* t, const row_batch* b, unsigned* keys, int* order) {
 	int created[OF_THREAD], n = 0, total, k = (blockIdx.x * COUNT_THREADS + threadIdx.x) * OF_THREAD;
@@ -238,11 +253,7 @@ extern "C" __global__ void create_rows(const row_table* t, const row_batch* b, u
 		if (!created[i]) continue;
 		if (row < t->capacity) {
 			t->signs[row] = slot->sign;
-			t->updates[row] = 0;
-			for (int d = 0; d < t->dim; d++) {
-				t->values[(long long)row * t->dim + d] = initial_value(t, slot->sign, d);
-			}
-			for (int d = 0; d < t->states; d++) t->state[(long long)row * t->states + d] = t->initial;
+			if (!t->copies) initialize(t, row, slot->sign);
 			slot->row = row;
 		}
 		row++;
@@ -372,6 +383,55 @@ __device__ float sum_of_row(const row_table* t, const row_batch* b, const unsign
 	}
 	while (waiting > 0) sum = sums[--waiting] + sum;
 	return sum;
+}
+
+// Several ranks. A rank owns the rows of some signs. In every step it makes a table of copies, with one row
+// for each sign of its own batch, and asks the owners for their values; what ranks ask it for are occurrences,
+// of which each rank is a group.
+
+// Makes the keys by which the rows of a batch are sorted by their owners: see Plan.Owner of package shard.
+extern "C" __global__ void key_owners(unsigned* keys, int* order, const row_table* t, int ranks) {
+	EACH(i, t->counts[0]) {
+		keys[i] = __umul64hi(mix(mix(t->signs[i]) + 1), ranks);
+		order[i] = i;
+	}
+}
+
+// Numbers the rows of a batch in the order of their owners, in which they travel.
+extern "C" __global__ void deal_rows(unsigned long long* dealt, const row_table* t, const int* order) {
+	EACH(i, t->counts[0]) {
+		dealt[i] = t->signs[order[i]];
+		claim(t, dealt[i])->row = i;
+	}
+}
+
+// Finds the rows that ranks ask for. Those of a rank follow each other, and end where its bag ends; their
+// gradients will lie there in its group.
+extern "C" __global__ void answer_rows(float* out, const row_table* t, const row_batch* b) {
+	EACH_ROW_AT(k, *b->count) {
+		int rank = 0, dim = t->dim;
+		while (k >= b->ends[rank + 1]) rank++;
+		unsigned long long sign = b->signs[k];
+		row_slot* slot = claim(t, sign);
+		int row = slot ? slot->row : -1;
+		for (int d = threadIdx.x; d < dim; d += ROW_LANES) {
+			out[k * dim + d] = row >= 0 ? t->values[(long long)row * dim + d] : initial_value(t, sign, d);
+		}
+		if (threadIdx.x == 0) note(t, b, slot, k, rank * b->group + (int)(k - b->ends[rank]) * dim, 1);
+	}
+}
+
+// Writes the sum of the gradients of each row to where it travels from.
+extern "C" __global__ void send_sums(float* out, const row_table* t, const row_batch* b, const unsigned* keys,
+                                     const int* order) {
+	int count = *b->count;
+	EACH_ROW_AT(k, count) {
+		if (k > 0 && keys[k - 1] == keys[k]) continue;
+		long long row = t->index[b->at[order[k]]].row;
+		for (int d = threadIdx.x; d < t->dim; d += ROW_LANES) {
+			out[row * t->dim + d] = sum_of_row(t, b, keys, order, count, k, d);
+		}
+	}
 }
 
 // The kinds of row optimizers, and their numbers; package engine has the same.

@@ -1,0 +1,194 @@
+package engine_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/exectest"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/opt"
+	"tandem/runtime/cuda/softgpu"
+	"tandem/runtime/train"
+)
+
+// drawSlots draws slots of every form, of rows of dim values, some of which have their rows together.
+func drawSlots(r *rand.Rand, dim int) (slots []batch.Slot) {
+	for i := range 1 + r.IntN(4) {
+		s := batch.Slot{Name: fmt.Sprint("slot", i), Dim: dim}
+		if r.IntN(3) == 0 {
+			s.HashStack = batch.HashStack{Rounds: 1 + r.IntN(2), Rows: 4 + r.IntN(20)}
+		} else if r.IntN(2) == 0 {
+			s.Group = "together"
+		}
+		if r.IntN(3) == 0 {
+			s.Pooling, s.FixedSize = batch.Raw, 1+r.IntN(3)
+		}
+		s.Scale = []batch.Scale{batch.Unscaled, batch.SqrtScaled, batch.Mean}[r.IntN(3)]
+		slots = append(slots, s)
+	}
+	return slots
+}
+
+// drawTraining draws a job whose rows are on its GPUs, for 1, 2 and 4 ranks, and its data.
+func drawTraining(r *rand.Rand) (job.Job, *exectest.Columns) {
+	data := exectest.NewColumns(0, 4+r.IntN(24))
+	data.Fields.Slots = drawSlots(r, 1+r.IntN(20))
+	b := data.All
+	b.Samples, b.Slots = data.Size*(1+r.IntN(4))+r.IntN(data.Size), nil
+	for range data.Fields.Slots {
+		slot, most, ids := batch.Jagged{Offsets: []int32{0}}, 1+r.IntN(5), 1+r.Uint64N(40)
+		for range b.Samples {
+			for range r.IntN(most + 1) {
+				slot.IDs = append(slot.IDs, r.Uint64N(ids))
+			}
+			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
+		}
+		b.Slots = append(b.Slots, slot)
+	}
+	for range b.Samples {
+		b.Dense, b.Labels = append(b.Dense, float32(r.NormFloat64())), append(b.Labels, float32(r.IntN(2)))
+	}
+	j := exectest.Job(1, 1+r.IntN(3))
+	j.Model.Device.CUDA, j.Training.GlobalBatch, j.Training.Seed = true, data.Size, r.Uint64N(1000)
+	j.Training.Groups = []int{4, 8, 16}[r.IntN(3)]
+	j.Model.Spec.EmbeddingDim, j.Model.Spec.BatchNorm = data.Fields.Slots[0].Dim, r.IntN(2) == 0
+	j.Rows.Optimizer.Kind = []string{opt.SGD, opt.Adagrad, opt.RowwiseAdagrad, opt.Adam}[r.IntN(4)]
+	j.Rows.Optimizer.Order = []opt.Order{opt.Before, opt.After}[r.IntN(2)]
+	j.Rows.Optimizer.Rate, j.Rows.Init = 0.1, 0.05
+	j.Wire.AllReduce = []string{job.HostSums, job.NCCLTreeSums}[r.IntN(2)]
+	return j, data
+}
+
+// shared returns a job with its rows on the GPUs of a number of ranks.
+func shared(j job.Job, ranks int) job.Job {
+	j.Roles.Ranks, j.Rows.Placement, j.Rows.Capacity = ranks, job.RowsOnGPU, 300
+	j.Model.Device.CUDA = true
+	if ranks == 1 {
+		j.Wire.AllReduce = job.HostSums
+	}
+	return j
+}
+
+// trainedOn trains a job on GPUs of the software, one for each rank.
+func trainedOn(t *testing.T, j job.Job, data *exectest.Columns, o train.Options) (*train.Result, error) {
+	t.Helper()
+	if err := j.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	o.Backend = backend.Backend{Trainer: open(t, j.Roles.Ranks, j).Trainer}
+	return train.Run(t.Context(), j, data, data.All, o)
+}
+
+// Random jobs have the same bits with their rows on 1, 2 or 4 GPUs as on PSs beside one GPU: rows, network
+// and predictions, in sync and, where no read is stale either, in hybrid.
+func TestSharedRowsHaveTheSameBitsOnAnyNumberOfGPUs(t *testing.T) {
+	jobs := 12
+	if *long {
+		jobs = 500
+	}
+	for seed := range jobs {
+		r := rand.New(rand.NewPCG(11, uint64(seed)))
+		j, data := drawTraining(r)
+		want, err := trainedOn(t, j, data, train.Options{})
+		if err != nil {
+			t.Fatalf("job %d, rows on PSs: %v", seed, err)
+		}
+		for _, ranks := range []int{1, 2, 4} {
+			j := shared(j, ranks)
+			j.Training.Mode = []string{job.Sync, job.Hybrid}[r.IntN(2)]
+			got, err := trainedOn(t, j, data, train.Options{})
+			if err != nil {
+				t.Fatalf("job %d on %d GPUs: %v", seed, ranks, err)
+			}
+			if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest ||
+				got.Rows != want.Rows || !slices.Equal(got.Probabilities, want.Probabilities) {
+				t.Fatalf("job %d, %s on %d GPUs: %d rows %x, network %x; want %d, %x, %x", seed,
+					j.Training.Mode, ranks, got.Rows, got.RowsDigest, got.DenseDigest, want.Rows,
+					want.RowsDigest, want.DenseDigest)
+			}
+			n, most := got.MissedUpdates.Count(), got.MissedUpdates.Max()
+			if n != want.MissedUpdates.Count() || most > 0 {
+				t.Errorf("job %d on %d GPUs: %d row gradients, some missed %d updates; want %d, 0", seed,
+					ranks, n, most, want.MissedUpdates.Count())
+			}
+		}
+	}
+}
+
+// losable is a GPU that no test has used yet: one that is lost stays so.
+var losable = 8
+
+// A run whose ranks have rows together ends with one error if anything happens to one of them while the
+// others wait for it: it says what is wrong, and where.
+func TestSharedRowsEndWithOneRank(t *testing.T) {
+	losable++
+	lost := fmt.Sprintf("cuda:%d: ", losable)
+	planted := exectest.NewColumns(160, 16)
+	planted.All.Dense[16*3+9] = float32(math.NaN()) // the third sample of rank 2 in step 3
+	for want, change := range map[string]func(*job.Job){
+		"has 10 rows of at most 10, and the batch has more; raise rows.capacity": func(j *job.Job) {
+			j.Rows.Capacity = 10
+		},
+		"nn-worker 2, step 3":              func(*job.Job) {},
+		"4 ranks would share 2; set roles": func(j *job.Job) { j.Model.Device.Ordinals = []int{0, 1} },
+		lost: func(j *job.Job) {
+			j.Model.Device.Ordinals = []int{0, 1, 2, losable}
+			softgpu.Set(t, "TANDEM_SOFTGPU_LOST_AFTER", fmt.Sprint(losable, ":500"))
+		},
+	} {
+		j, data := shared(exectest.Job(4, 2), 4), exectest.NewColumns(160, 16)
+		if want == "nn-worker 2, step 3" {
+			data = planted
+		}
+		j.Model.Device.Ordinals = []int{0, 1, 2, 3}
+		change(&j)
+		_, err := train.Run(t.Context(), j, data, data.All, train.Options{
+			Backend: backend.Backend{Trainer: open(t, losable+1, j).Trainer}})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v; want %q", err, want)
+		}
+	}
+}
+
+// A model goes on with the bits of a training without a pause, for any number of GPUs, or PSs, that its rows
+// were on, and are on then. A training that saves its model on the way has them, too.
+func TestSharedRowsMove(t *testing.T) {
+	data := exectest.NewColumns(160, 16)
+	on := func(gpus int) job.Job {
+		if gpus == 0 {
+			return onGPU(false)
+		}
+		return shared(exectest.Job(1, 2), gpus)
+	}
+	want := trained(t, on(0), 1)
+	for from, all := range map[int][]int{0: {2, 4}, 1: {4}, 2: {0, 1, 4}, 4: {0, 2}} {
+		folder := filepath.Join(t.TempDir(), "model")
+		if _, err := trainedOn(t, on(from), data, savedAt(t, on(from), folder, 5)); err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range all {
+			o := beginningWith(t, folder)
+			others := t.TempDir()
+			o.SaveEvery, o.Save = 2, func(step int, s exec.State) error {
+				return savedAt(t, on(to), filepath.Join(others, fmt.Sprint(step)), step).Trained(s)
+			}
+			got, err := trainedOn(t, on(to), data, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest ||
+				!slices.Equal(got.Probabilities, want.Probabilities) {
+				t.Errorf("from %d GPUs to %d: rows %x, network %x, want %x, %x", from, to, got.RowsDigest,
+					got.DenseDigest, want.RowsDigest, want.DenseDigest)
+			}
+		}
+	}
+}
