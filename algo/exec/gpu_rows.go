@@ -186,6 +186,31 @@ func (g *gpuRows) copyRows(t *table.Table, from model.DeviceRows) (applied int, 
 	return from.Applied()
 }
 
+// GPURows is what a rank has of the rows that are on GPUs.
+type GPURows struct {
+	model.RowsRoom
+	Rows    int // at present
+	Updates int // of rows, by gradients, since the training began here
+}
+
+// RowsOnGPUs returns what each rank of this process has of the rows, in rank order: nothing if PSs have them.
+func RowsOnGPUs(m *ModelState) (all []GPURows, err error) {
+	if m.onGPU == nil {
+		return nil, nil
+	}
+	for _, rows := range m.onGPU.rows {
+		of := GPURows{RowsRoom: rows.Room()}
+		if of.Rows, err = rows.Len(); err != nil {
+			return nil, err
+		}
+		if of.Updates, err = rows.Applied(); err != nil {
+			return nil, err
+		}
+		all = append(all, of)
+	}
+	return all, nil
+}
+
 // failed returns the error of the GPU, if table has met one.
 func (g *gpuRows) failed() error {
 	if g == nil {

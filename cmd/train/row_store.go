@@ -21,6 +21,16 @@ type rowStore struct {
 	HugePageShare    float64 `json:"huge_page_share"`   // of what is in memory
 	EvictedRows      int     `json:"evicted_rows"`      // that made room for others
 	EvictedGradients int     `json:"evicted_gradients"` // that found their row evicted
+	GPUs             []gpu   `json:"gpus,omitempty"`    // that have the rows; Bytes is that of a copy then
+}
+
+// gpu is what a GPU has of the rows.
+type gpu struct {
+	Device   string `json:"device"`
+	Rows     int    `json:"rows"`
+	Capacity int    `json:"capacity"`
+	Bytes    int64  `json:"bytes"` // taken for as many rows
+	Updates  int    `json:"updates"`
 }
 
 // newRowStore returns the memory that a run has used in an arena.
@@ -32,6 +42,10 @@ func newRowStore(result *train.Result, arena *memory.Arena) (rowStore, error) {
 	}
 	if use.Resident > 0 {
 		s.HugePageShare = float64(use.Huge) / float64(use.Resident)
+	}
+	for _, g := range result.GPURows {
+		s.GPUs = append(s.GPUs, gpu{Device: g.Device, Rows: g.Rows, Capacity: g.Capacity,
+			Bytes: int64(g.Memory), Updates: g.Updates})
 	}
 	return s, err
 }
@@ -61,6 +75,9 @@ func (r *report) writeRows(w io.Writer) {
 
 // String describes the memory.
 func (s *rowStore) String() string {
+	if len(s.GPUs) > 0 {
+		return s.onGPUs()
+	}
 	text := fmt.Sprintf("%d embedding rows in %v", s.Rows, unit.Bytes(s.Bytes))
 	if s.ResidentBytes > 0 {
 		text += fmt.Sprintf(", %.0f %% of it in huge pages", 100*s.HugePageShare)
@@ -70,6 +87,20 @@ func (s *rowStore) String() string {
 			s.EvictedGradients)
 	}
 	return text
+}
+
+// onGPUs describes memory and load of every GPU.
+func (s *rowStore) onGPUs() string {
+	updates, texts := 0, []string{}
+	for _, g := range s.GPUs {
+		updates += g.Updates
+	}
+	for _, g := range s.GPUs {
+		share := 100 * float64(g.Updates) / float64(max(updates, 1))
+		texts = append(texts, fmt.Sprintf("%s %d of %d in %v, %.0f %% of updates", g.Device, g.Rows,
+			g.Capacity, unit.Bytes(g.Bytes), share))
+	}
+	return fmt.Sprintf("%d embedding rows: %s", s.Rows, strings.Join(texts, "; "))
 }
 
 // writeDropped prints the gradients that modes dropped because they were too late.

@@ -51,15 +51,16 @@ type Result struct {
 	// any number of PSs. If several roles hold parts of the dense network, DenseDigest combines their
 	// digests.
 	DenseDigest, RowsDigest uint64
-	Rows                    int        // embedding rows at the end
-	RowMemory               unit.Bytes // memory of the rows and their index
-	EvictedRows             int        // rows that were evicted to make room for others
-	EvictedGradients        int        // row gradients whose row had been evicted
-	Processes               int        // number of processes with roles
-	Pauses                  []Pause    // to save the model on the way
-	Recoveries              []Recovery // from the loss of processes
-	Replays                 []Replay   // by which processes have come back with nothing lost
-	Notes                   []string   // what does not continue from the model that the run began with
+	Rows                    int            // embedding rows at the end
+	RowMemory               unit.Bytes     // memory of the rows and their index
+	GPURows                 []exec.GPURows // by rank, if the rows are on GPUs of this process
+	EvictedRows             int            // rows that were evicted to make room for others
+	EvictedGradients        int            // row gradients whose row had been evicted
+	Processes               int            // number of processes with roles
+	Pauses                  []Pause        // to save the model on the way
+	Recoveries              []Recovery     // from the loss of processes
+	Replays                 []Replay       // by which processes have come back with nothing lost
+	Notes                   []string       // what does not continue from the model that the run began with
 }
 
 // Options say what a run computes with and what observes it. The zero value stands for the built-in kernels

@@ -47,10 +47,19 @@ type DeviceRows interface {
 	Len() (int, error)
 	// Applied returns the number of row gradients applied.
 	Applied() (int, error)
+	// Room returns where the rows are, how many there can be, and the memory that is taken for these.
+	Room() RowsRoom
 	// CopyRows copies len(c.Signs) rows, from row first on in the order of creation.
 	CopyRows(first int, c *table.Columns) error
 	// AddRows adds rows, which must be the first.
 	AddRows(c *table.Columns) error
+}
+
+// RowsRoom is the room for rows on a device.
+type RowsRoom struct {
+	Device   string
+	Capacity int
+	Memory   unit.Bytes
 }
 
 // RowsTrainer is a Trainer whose replicas can have rows together. All ranks are in one process.

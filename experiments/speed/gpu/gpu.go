@@ -52,6 +52,8 @@ gradients must be those of Tandem within a tolerance, or its times are left out.
 With --tables, a step has its embedding tables in GPU memory, too, with row-wise
 Adagrad: Tandem's by rows.placement: gpu. The goal is 1.3 × the rate of
 torch.compile. In 15 minutes: --tables 1000000 --networks dlrm --precisions tf32,bf16
+On a machine with several GPUs, there are trainings on 2, 4, 8, … of them, too,
+which have the rows together.
 
 It needs a GPU of NVIDIA: see docs/gpu.md. PyTorch is used from the Python
 interpreter that --python or the environment variable TANDEM_PYTHON names, or

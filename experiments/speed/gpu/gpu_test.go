@@ -183,6 +183,7 @@ func TestOnTheSoftwareGPU(t *testing.T) {
 func TestTablesOnTheSoftwareGPU(t *testing.T) {
 	e, folder := onSoftware(t, "--networks", "dlrm", "--batches", "4", "--precisions", "fp32", "--shrink",
 		"128", "--window", "1ns", "--tables", "40"), t.TempDir()
+	softgpu.Set(t, "TANDEM_SOFTGPU_DEVICES", "3")
 	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +192,8 @@ func TestTablesOnTheSoftwareGPU(t *testing.T) {
 	if err := errors.Join(r.WriteFolder(folder), r.WriteText(&out)); err != nil {
 		t.Fatal(err)
 	}
-	for _, words := range []string{"table of 40 rows for each slot", "│ DLRM    │     4 │"} {
+	for _, words := range []string{"table of 40 rows for each slot", "│ DLRM    │     4 │",
+		"│ DLRM    │     4 │ fp32 │    2 │"} {
 		if !strings.Contains(out.String(), words) || strings.Contains(out.String(), "Not measured") {
 			t.Errorf("no %q in\n%s", words, &out)
 		}
@@ -200,6 +202,9 @@ func TestTablesOnTheSoftwareGPU(t *testing.T) {
 	if s := one.Seconds[tablesSide]; len(s) != 2 || !(s[0] > 0) || len(one.Training) != 2 ||
 		one.Seconds[stepSide] != nil {
 		t.Errorf("steps %v, trainings %v", one.Seconds, one.Training)
+	}
+	if len(one.Shared) != 1 || len(one.Shared[2]) != 2 || !(one.Shared[2][0] > 0) {
+		t.Errorf("trainings on several GPUs: %v; want two on 2 of 3", one.Shared)
 	}
 }
 

@@ -55,6 +55,8 @@ type result struct {
 	FLOP float64 `json:"flop"`
 	// Training is samples per second of trainings, by round.
 	Training []float64 `json:"training_samples_per_s"`
+	// Shared is the same of trainings whose rows are on several GPUs together, by their number.
+	Shared map[int][]float64 `json:"shared_training_samples_per_s,omitempty"`
 	// Error says why the case was not measured, for example because it does not fit on the GPU.
 	Error string `json:"error,omitempty"`
 }

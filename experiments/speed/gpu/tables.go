@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"tandem/algo/job"
@@ -239,5 +241,24 @@ func (p *plan) tableReport(results []*result) *report.Report {
 	notes := []string{fmt.Sprintf("A step finds the rows of %d batches in turn, whose ids come from the "+
 		"host; rows of all ids exist. Both sides have row-wise Adagrad, and Adam for the network. Before "+
 		"PyTorch's time counts, its first %d losses are compared.", tableBatches, checkSteps)}
-	return &report.Report{Findings: p.failures(results), Notes: notes, Tables: []cli.Table{t}}
+	tables := []cli.Table{t}
+	if shared := sharedTable(results); len(shared.Rows) > 0 {
+		tables = append(tables, shared)
+	}
+	return &report.Report{Findings: p.failures(results), Notes: notes, Tables: tables}
+}
+
+// sharedTable has the trainings whose rows are on several GPUs together, beside those on one.
+func sharedTable(results []*result) cli.Table {
+	t := cli.Table{Header: []string{"network", "batch", "type", "GPUs", "k samples/s", "÷ one GPU"}, Words: 1,
+		Caption: "Trainings with the rows of all tables on several GPUs, which sum by NCCL; the same batch " +
+			"on all together"}
+	for _, r := range measured(results) {
+		for _, n := range slices.Sorted(maps.Keys(r.Shared)) {
+			rate := report.Median(r.Shared[n])
+			t.Rows = append(t.Rows, []string{r.Network.Name, report.Thousands(r.Batch), r.Precision,
+				fmt.Sprint(n), report.Three(rate / 1e3), fmt.Sprintf("%.2f", rate/report.Median(r.Training))})
+		}
+	}
+	return t
 }

@@ -10,6 +10,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/experiments/internal/report"
+	"tandem/runtime/cuda"
 	"tandem/runtime/cuda/engine"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
@@ -52,19 +53,56 @@ func (m *measurement) train(ctx context.Context, r *result) (err error) {
 	j.Training.Epochs = 1
 	j.Roles.Ranks, j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = 1, m.EmbeddingWorkers, m.EmbeddingPSs
 	r.placeRows(&j)
-	once, err := m.trainOnce(ctx, j, &data) // the first opens libraries and shows the time of an epoch
+	if r.Training, err = m.trainings(ctx, j, &data); err != nil || r.Tables == 0 {
+		return err
+	}
+	return m.trainShared(ctx, r, j, &data)
+}
+
+// trainShared measures trainings on 2, 4, 8 … GPUs of this machine, which have the rows together.
+func (m *measurement) trainShared(ctx context.Context, r *result, j job.Job, data *datasets.Dataset) error {
+	driver, err := cuda.Open(m.libraries)
 	if err != nil {
 		return err
 	}
-	j.Training.Epochs = min(epochsMost, int(math.Ceil(m.Window.Seconds()/once.Wall.Seconds())))
-	for range m.Rounds {
-		trained, err := m.trainOnce(ctx, j, &data)
+	devices, err := driver.Devices()
+	if err != nil {
+		return err
+	}
+	for n := 2; n <= min(len(devices), r.Batch); n *= 2 {
+		j.Roles.Ranks, j.Training.Groups, j.Wire.AllReduce = n, n, job.NCCLSums
+		j.Model.Device.Ordinals = nil
+		for i := range n {
+			j.Model.Device.Ordinals = append(j.Model.Device.Ordinals, devices[i].Ordinal)
+		}
+		rates, err := m.trainings(ctx, j, data)
 		if err != nil {
 			return err
 		}
-		r.Training = append(r.Training, float64(trained.Samples)/trained.Wall.Seconds())
+		if r.Shared == nil {
+			r.Shared = map[int][]float64{}
+		}
+		r.Shared[n] = rates
 	}
 	return nil
+}
+
+// trainings measures trainings of a job, in samples per second.
+func (m *measurement) trainings(ctx context.Context, j job.Job, data *datasets.Dataset,
+) (rates []float64, err error) {
+	once, err := m.trainOnce(ctx, j, data) // the first opens libraries and shows the time of an epoch
+	if err != nil {
+		return nil, err
+	}
+	j.Training.Epochs = min(epochsMost, int(math.Ceil(m.Window.Seconds()/once.Wall.Seconds())))
+	for range m.Rounds {
+		trained, err := m.trainOnce(ctx, j, data)
+		if err != nil {
+			return nil, err
+		}
+		rates = append(rates, float64(trained.Samples)/trained.Wall.Seconds())
+	}
+	return rates, nil
 }
 
 // trainOnce trains a new model.

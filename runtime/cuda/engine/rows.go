@@ -226,6 +226,12 @@ func (t *rows) Applied() (n int, err error) {
 	return n, err
 }
 
+// Room implements model.DeviceRows.
+func (t *rows) Room() model.RowsRoom {
+	return model.RowsRoom{Device: fmt.Sprintf("cuda:%d", t.device.Info().Ordinal),
+		Capacity: t.config.Capacity, Memory: rowBytes(&t.config) * unit.Bytes(t.config.Capacity)}
+}
+
 // readOnce is the number of rows that are read for evaluation at a time.
 const readOnce = 1 << 16
 

@@ -95,30 +95,34 @@ func TestSharedRowsHaveTheSameBitsOnAnyNumberOfGPUs(t *testing.T) {
 		jobs = 500
 	}
 	for seed := range jobs {
-		r := rand.New(rand.NewPCG(11, uint64(seed)))
-		j, data := drawTraining(r)
-		want, err := trainedOn(t, j, data, train.Options{})
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { compareSharedRows(t, uint64(seed)) })
+	}
+}
+
+// compareSharedRows compares the rows of a random job on PSs and on GPUs.
+func compareSharedRows(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(11, seed))
+	j, data := drawTraining(r)
+	want, err := trainedOn(t, j, data, train.Options{})
+	if err != nil {
+		t.Fatal("rows on PSs:", err)
+	}
+	for _, ranks := range []int{1, 2, 4} {
+		j := shared(j, ranks)
+		j.Training.Mode = []string{job.Sync, job.Hybrid}[r.IntN(2)]
+		got, err := trainedOn(t, j, data, train.Options{})
 		if err != nil {
-			t.Fatalf("job %d, rows on PSs: %v", seed, err)
+			t.Fatalf("%d GPUs: %v", ranks, err)
 		}
-		for _, ranks := range []int{1, 2, 4} {
-			j := shared(j, ranks)
-			j.Training.Mode = []string{job.Sync, job.Hybrid}[r.IntN(2)]
-			got, err := trainedOn(t, j, data, train.Options{})
-			if err != nil {
-				t.Fatalf("job %d on %d GPUs: %v", seed, ranks, err)
-			}
-			if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest ||
-				got.Rows != want.Rows || !slices.Equal(got.Probabilities, want.Probabilities) {
-				t.Fatalf("job %d, %s on %d GPUs: %d rows %x, network %x; want %d, %x, %x", seed,
-					j.Training.Mode, ranks, got.Rows, got.RowsDigest, got.DenseDigest, want.Rows,
-					want.RowsDigest, want.DenseDigest)
-			}
-			n, most := got.MissedUpdates.Count(), got.MissedUpdates.Max()
-			if n != want.MissedUpdates.Count() || most > 0 {
-				t.Errorf("job %d on %d GPUs: %d row gradients, some missed %d updates; want %d, 0", seed,
-					ranks, n, most, want.MissedUpdates.Count())
-			}
+		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest ||
+			got.Rows != want.Rows || !slices.Equal(got.Probabilities, want.Probabilities) {
+			t.Fatalf("%s on %d GPUs: %d rows %x, network %x; want %d, %x, %x", j.Training.Mode, ranks,
+				got.Rows, got.RowsDigest, got.DenseDigest, want.Rows, want.RowsDigest, want.DenseDigest)
+		}
+		n, most := got.MissedUpdates.Count(), got.MissedUpdates.Max()
+		if n != want.MissedUpdates.Count() || most > 0 {
+			t.Errorf("%d GPUs: %d row gradients, some missed %d updates; want %d, 0", ranks, n, most,
+				want.MissedUpdates.Count())
 		}
 	}
 }
