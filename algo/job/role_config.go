@@ -82,7 +82,7 @@ func (j *Job) CheckProcesses() error {
 	}
 	if j.SharesRowsOnGPUs() {
 		return fmt.Errorf("rows.placement = %s: %d ranks exchange their rows only where all are in one "+
-			"process: leave out --processes, or set roles.ranks to 1", RowsOnGPU, j.Roles.Ranks)
+			"process; in several, set roles.ranks to 1", RowsOnGPU, j.Roles.Ranks)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"unsafe"
@@ -86,10 +85,7 @@ func (x *exchange) describe() { x.write(x.asked.batchAt, bytesOf(&x.asked.batch)
 // rank names and that do not exist.
 func (x *exchange) fetch(part *batch.Part, rate float32, samples int) error {
 	t, b, copies := x.rows, &x.batch, cuda.Pointer(x.copiesAt)
-	t.part = part
-	for g, p := range t.groups {
-		p.samples = part.Bounds[g+1] - part.Bounds[g]
-	}
+	t.take(part)
 	t.copyIn(b.at, b.staged)
 	t.each("clear_index", slotsOf(b.room), copies)
 	t.clear(x.copies.counts, 3)
@@ -173,7 +169,8 @@ func (x *exchange) update() error {
 		return err
 	}
 	if t.staging.found[0] != 0 {
-		return errors.New("the mean gradient of a row over all ranks is not finite")
+		return fmt.Errorf("cuda:%d: the mean gradient of a row over all ranks is not finite; lower the "+
+			"learning rate or check the data", t.device.Info().Ordinal)
 	}
 	return nil
 }

@@ -178,7 +178,8 @@ func (r *replica) Forward(part *batch.Part, pooled, grads []float32) error {
 // forwardPart is Forward, of the pooled embeddings that the rows of the device make if there are any.
 func (r *replica) forwardPart(part *batch.Part, pooled, grads []float32) error {
 	l, s := r.program.Layout, &r.staging
-	r.part, r.pooled, r.current = part, grads, r.recordedFor(part)
+	r.take(part)
+	r.pooled, r.current = grads, r.recordedFor(part)
 	if r.current == nil || !r.current.launched() {
 		r.multiplied = r.multiplied[:0]
 	}
@@ -186,9 +187,6 @@ func (r *replica) forwardPart(part *batch.Part, pooled, grads []float32) error {
 		copyValues(s.pooled, pooled)
 		copyValues(s.dense, part.Dense)
 		copyValues(s.labels, part.Labels)
-	}
-	for g, p := range r.groups {
-		p.samples = part.Bounds[g+1] - part.Bounds[g]
 	}
 	r.perform(len(l.Buckets), r.forward)
 	if err := r.wait(r.compute); err != nil {
@@ -206,6 +204,14 @@ func (r *replica) forwardPart(part *batch.Part, pooled, grads []float32) error {
 		}
 	}
 	return nil
+}
+
+// take makes a part the one in hand.
+func (r *replica) take(part *batch.Part) {
+	r.part = part
+	for g, p := range r.groups {
+		p.samples = part.Bounds[g+1] - part.Bounds[g]
+	}
 }
 
 // forward appends the forward passes of all groups, with their copies from and to the host.

@@ -30,11 +30,13 @@ type rows struct {
 	grads     cuda.Address // of the pooled embeddings of all groups, group values apart
 	group     int
 	batch     occurrences
-	count     int          // of the occurrences in the batch
-	counts    []float32    // pinned, of int32: rowTable.counts
-	scaled    bool         // a slot is scaled
-	exchange  *exchange    // with the other ranks; nil: there are none
-	reading   *cuda.Stream // of ReadTrained
+	count     int       // of the occurrences in the batch
+	counts    []float32 // pinned, of int32: rowTable.counts
+	scaled    bool      // a slot is scaled
+	exchange  *exchange // with the other ranks; nil: there are none
+	// Of ReadTrained: its stream, and where the signs and the values of some rows are.
+	reading               *cuda.Stream
+	readSigns, readValues cuda.Address
 }
 
 // rowTable describes a table to kernels.
@@ -89,7 +91,7 @@ func newRows(r *replica, m *memory, of *model.ReplicaConfig, samplesMax int, gra
 	}
 	t.tableAt, t.ruleAt = m.raw(int(unsafe.Sizeof(t.table))), m.raw(int(unsafe.Sizeof(t.rule)))
 	t.columnsAt = m.raw(len(c.Schema.Slots) * int(unsafe.Sizeof(rowColumn{})))
-	t.counts = m.host(3)
+	t.counts, t.readSigns, t.readValues = m.host(3), m.raw(signBytes*readOnce), m.floats(readOnce*c.Dim)
 	corrections := t.corrections()
 	t.rule = ruleOf(c.Optimizer)
 	t.rule.corrections, t.rule.last = m.doubles(len(corrections)), int32(len(corrections)/2-1)
@@ -233,22 +235,19 @@ func (t *rows) Room() model.RowsRoom {
 }
 
 // readOnce is the number of rows that are read for evaluation at a time.
-const readOnce = 1 << 16
+const readOnce = 1 << 14
 
-// ReadTrained implements model.DeviceRows. It has a stream of its own: the goroutine of one rank reads the
-// rows of all, while the others may wait for it in the middle of a forward pass.
+// ReadTrained implements model.DeviceRows. The goroutine of one rank reads the rows of all, while the others
+// may wait for it in the middle of a forward pass. So it has a stream of its own, and memory from the start:
+// to free memory is to wait for all streams of the device.
 func (t *rows) ReadTrained(signs []uint64, dst []float32) error {
-	m := &memory{device: t.device.Device}
-	defer m.free()
-	most := min(len(signs), readOnce)
-	from, to := m.raw(8*most), m.floats(most*t.config.Dim)
-	s := &shared{device: t.device, compute: t.reading, err: m.err}
-	for lo := 0; lo < len(signs) && s.err == nil; lo += most {
-		hi := min(lo+most, len(signs))
-		s.write(from, cuda.Bytes(signs[lo:hi]))
-		s.eachRow("read_rows", hi-lo, cuda.Pointer(to), cuda.Pointer(t.tableAt), cuda.Pointer(from),
-			cuda.Int(hi-lo))
-		_ = s.copyBack(cuda.Bytes(dst[lo*t.config.Dim:hi*t.config.Dim]), to)
+	s, dim := &shared{device: t.device, compute: t.reading}, t.config.Dim
+	for lo := 0; lo < len(signs) && s.err == nil; lo += readOnce {
+		hi := min(lo+readOnce, len(signs))
+		s.write(t.readSigns, cuda.Bytes(signs[lo:hi]))
+		s.eachRow("read_rows", hi-lo, cuda.Pointer(t.readValues), cuda.Pointer(t.tableAt),
+			cuda.Pointer(t.readSigns), cuda.Int(hi-lo))
+		_ = s.copyBack(cuda.Bytes(dst[lo*dim:hi*dim]), t.readValues)
 	}
 	return s.err
 }

@@ -11,6 +11,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -63,6 +64,7 @@ func drawTraining(r *rand.Rand) (job.Job, *exectest.Columns) {
 	j.Rows.Optimizer.Kind = []string{opt.SGD, opt.Adagrad, opt.RowwiseAdagrad, opt.Adam}[r.IntN(4)]
 	j.Rows.Optimizer.Order = []opt.Order{opt.Before, opt.After}[r.IntN(2)]
 	j.Rows.Optimizer.Rate, j.Rows.Init = 0.1, 0.05
+	j.Training.EvaluateEvery.Steps = r.IntN(3)
 	j.Wire.AllReduce = []string{job.HostSums, job.NCCLTreeSums}[r.IntN(2)]
 	return j, data
 }
@@ -119,10 +121,37 @@ func compareSharedRows(t *testing.T, seed uint64) {
 			t.Fatalf("%s on %d GPUs: %d rows %x, network %x; want %d, %x, %x", j.Training.Mode, ranks,
 				got.Rows, got.RowsDigest, got.DenseDigest, want.Rows, want.RowsDigest, want.DenseDigest)
 		}
+		sameCurves := slices.EqualFunc(got.Curve, want.Curve, func(a, b evaluation.Point) bool {
+			return a.Step == b.Step && math.Float64bits(a.LogLoss) == math.Float64bits(b.LogLoss)
+		})
+		if !sameCurves {
+			t.Errorf("%d GPUs: evaluations %v, want %v", ranks, got.Curve, want.Curve)
+		}
 		n, most := got.MissedUpdates.Count(), got.MissedUpdates.Max()
 		if n != want.MissedUpdates.Count() || most > 0 {
 			t.Errorf("%d GPUs: %d row gradients, some missed %d updates; want %d, 0", ranks, n, most,
 				want.MissedUpdates.Count())
+		}
+	}
+}
+
+// However streams, blocks and threads run, rows on three GPUs, whose gradients NCCL sums along the tree, have
+// the same bits.
+func TestSharedRowsDoNotDependOnTime(t *testing.T) {
+	var want *train.Result
+	for _, seed := range []string{"0", "1", "2"} {
+		softgpu.Set(t, "TANDEM_SOFTGPU_SEED", seed)
+		j := shared(exectest.Job(3, 2), 3)
+		j.Training.Mode, j.Wire.AllReduce = job.Hybrid, job.NCCLTreeSums
+		got, err := trainedOn(t, j, exectest.NewColumns(80, 16), train.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		}
+		if got.RowsDigest != want.RowsDigest || got.DenseDigest != want.DenseDigest {
+			t.Errorf("seed %s: other rows or another network", seed)
 		}
 	}
 }
