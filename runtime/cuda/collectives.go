@@ -246,25 +246,29 @@ func (c *Communicator) Exchange(s *Stream, with []Transfer) error {
 }
 
 // group calls the sends and receives of an exchange as one group. It returns the code of the first call that
-// has failed, or of the last. Mutex must be held.
+// has failed, or of the last. A group that has begun is ended whatever fails: it belongs to the thread, whose
+// next collectives would otherwise join it, and none of them would be launched. Mutex must be held.
 func (c *Communicator) group(s *Stream, with []Transfer) (code int, of *entry, err error) {
-	do := func(e *entry, arguments ...uintptr) {
-		if err == nil && code == ncclSuccess {
-			of = e
-			code, err = c.device.callOther(e, arguments...)
-		}
+	good := func() bool { return err == nil && (code == ncclSuccess || code == ncclInProgress) }
+	of = &c.nccl.groupStart
+	if code, err = c.device.callOther(of); !good() {
+		return code, of, err
 	}
 	one := func(e *entry, at Address, bytes, rank int) {
-		if bytes > 0 {
-			do(e, uintptr(at), uintptr(bytes), ncclInt8, uintptr(rank), c.handle, s.handle)
+		if bytes > 0 && good() {
+			of = e
+			code, err = c.device.callOther(e, uintptr(at), uintptr(bytes), ncclInt8, uintptr(rank), c.handle,
+				s.handle)
 		}
 	}
-	do(&c.nccl.groupStart)
 	for rank, t := range with {
 		one(&c.nccl.send, t.Send, t.SendBytes, rank)
 		one(&c.nccl.receive, t.Receive, t.ReceiveBytes, rank)
 	}
-	do(&c.nccl.groupEnd)
+	ended := codeOf(call(c.nccl.groupEnd.address))
+	if good() {
+		code, of = ended, &c.nccl.groupEnd
+	}
 	return code, of, err
 }
 

@@ -263,6 +263,31 @@ func TestExchangesThatDoNotAgree(t *testing.T) {
 	running.Wait()
 }
 
+// An exchange that fails in the middle leaves no group open, in which later collectives of the thread would
+// wait for its end.
+func TestExchangeAfterOneThatFails(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	driver := softgpu.Open(t, 1)
+	for _, ranks := range []int{2, 1} { // to the rank itself, and to one that does not exist
+		r := newRank(driver, must(driver.UniqueID()), 1, 0)
+		r.set(3)
+		with := []cuda.Transfer{{Send: r.memory.Address, SendBytes: 4, Receive: r.memory.Address.Floats(9),
+			ReceiveBytes: 4}, {Send: r.memory.Address, SendBytes: 4}}
+		err := r.communicator.Exchange(r.stream, with[:ranks])
+		if (err != nil) != (ranks == 2) || err != nil && !strings.Contains(err.Error(), "ncclSend") {
+			t.Errorf("exchange with %d ranks: %v", ranks, err)
+		}
+		if got := r.get()[9]; ranks == 1 && got != 3 {
+			t.Errorf("received %v, want 3", got)
+		}
+		if err := r.communicator.Abort(); err != nil {
+			t.Error(err)
+		}
+		r.close()
+	}
+}
+
 // TestAbort lets a rank wait for another that does not come: in the beginning, and in a sum.
 func TestAbort(t *testing.T) {
 	driver := softgpu.Open(t, 2)

@@ -313,9 +313,11 @@ struct PointToPoint {
 	}
 };
 
-// The group of this thread: how many starts have no end, and what was called since the first of them.
+// The group of this thread: how many starts have no end, what was called since the first of them, and the
+// first failure among these calls.
 static thread_local int groups = 0;
 static thread_local std::vector<PointToPoint> grouped;
+static thread_local int groupFailure = ncclSuccess;
 
 // exchange performs sends and receives at the same time, so that none waits for another of its group.
 static void exchange(std::vector<PointToPoint> &all) {
@@ -343,7 +345,7 @@ static int performGroup(std::vector<PointToPoint> all) {
 		? ncclInvalidUsage : ncclSuccess;
 }
 
-static int pointToPoint(bool sends, const void *data, size_t count, int type, int peer, Communicator *c,
+static int addToGroup(bool sends, const void *data, size_t count, int type, int peer, Communicator *c,
 	Stream *s) {
 	Device *device;
 	if (ready(&device)) return ncclInvalidUsage;
@@ -352,8 +354,16 @@ static int pointToPoint(bool sends, const void *data, size_t count, int type, in
 		return ncclInvalidArgument;
 	if (c->collective->status != ncclSuccess) return c->collective->status;
 	grouped.push_back({c->collective, s, sends, (char *)data, count, 0, peer});
-	if (groups > 0) return ncclSuccess;
-	return performGroup(std::exchange(grouped, {}));
+	return ncclSuccess;
+}
+
+// pointToPoint is a group of one call where none has begun.
+static int pointToPoint(bool sends, const void *data, size_t count, int type, int peer, Communicator *c,
+	Stream *s) {
+	int code = addToGroup(sends, data, count, type, peer, c, s);
+	if (groups == 0) return code ? code : performGroup(std::exchange(grouped, {}));
+	if (!groupFailure) groupFailure = code;
+	return code;
 }
 
 API int ncclSend(const void *data, size_t count, int type, int peer, Communicator *c, Stream *s) {
@@ -369,7 +379,11 @@ API int ncclGroupStart() {
 	return ncclSuccess;
 }
 
+// A group in which a call has failed does nothing.
 API int ncclGroupEnd() {
 	if (groups == 0) return ncclInvalidUsage;
-	return --groups > 0 ? ncclSuccess : performGroup(std::exchange(grouped, {}));
+	if (--groups > 0) return ncclSuccess;
+	auto all = std::exchange(grouped, {});
+	int failure = std::exchange(groupFailure, ncclSuccess);
+	return failure ? failure : performGroup(std::move(all));
 }
