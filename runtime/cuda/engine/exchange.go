@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"tandem/algo/numeric/batch"
@@ -15,6 +16,7 @@ type exchange struct {
 	*rows
 	rank, ranks int
 	with        *cuda.Communicator // of all ranks, once they have met
+	meeting     *meeting           // of the same
 	// copies has the rows of the rank's own batch, in the order of their owners, in which they travel: their
 	// values on the way forward, and the sums of their gradients on the way back.
 	copies      rowTable
@@ -23,23 +25,21 @@ type exchange struct {
 	keys, order [2]cuda.Address // of copies, to sort them by owners
 	// asked are the rows that ranks ask for, each rank for at most block of them in a step, and of which this
 	// rank is the owner.
-	asked  occurrences
-	block  int
-	traded cuda.Address // the values of these rows, and then their gradients
-	// totals has how many rows each rank asks each for, by asking rank; numbers is the same in pinned memory.
-	totals         cuda.Address
-	numbers        []float32
-	sends, answers []int // rows asked of each rank, and asked by each
+	asked          occurrences
+	block          int
+	traded         cuda.Address // the values of these rows, and then their gradients
+	numbers        []float32    // pinned, of int32: how many rows the rank asks each for
+	sends, answers []int        // rows asked of each rank, and asked by each
 }
 
 // newExchange lays the exchange of a rank out, whose batches name up to a number of rows.
 func newExchange(t *rows, m *memory, rank, ranks, room int) *exchange {
 	x := &exchange{rows: t, rank: rank, ranks: ranks, sends: make([]int, ranks), answers: make([]int, ranks),
-		totals: m.floats(ranks * ranks), numbers: m.host(ranks * ranks)}
+		numbers: m.host(ranks)}
 	x.copies = rowTable{counts: m.floats(3), dim: int32(t.config.Dim), copies: 1}
 	x.copiesAt = m.raw(int(unsafe.Sizeof(x.copies)))
 	x.asked = occurrences{memory: apart(m), bags: ranks}
-	x.allocateAsked(room/ranks + room/ranks/4)
+	x.allocateAsked(min(room/ranks+room/ranks/4, x.most()))
 	joined(m, x.asked.memory)
 	return x
 }
@@ -63,16 +63,20 @@ func (x *exchange) allocateAsked(block int) {
 	x.traded = x.asked.memory.floats(x.ranks * x.block * x.config.Dim)
 }
 
+// most is the largest number of rows that each rank may ask for: their values have places of 32 bits.
+func (x *exchange) most() int { return math.MaxInt32 / (x.ranks * x.config.Dim) }
+
 // growAsked makes room for more rows that a rank asks for, and some to spare.
 func (x *exchange) growAsked(block int) error {
-	block += block / 4
-	if most := math.MaxInt32 / (x.ranks * x.config.Dim); block > most {
-		return fmt.Errorf("a rank asks a GPU for %d rows; at most %d of %d values", block, most, x.config.Dim)
+	if block > x.most() {
+		return fmt.Errorf("a rank asks cuda:%d for %d rows in a step; at most %d of %d values: lower "+
+			"training.global-batch", x.device.Info().Ordinal, block, x.most(), x.config.Dim)
 	}
 	x.asked.memory.free()
 	x.asked.memory.err = nil
-	if x.allocateAsked(block); x.asked.memory.err != nil {
-		return fmt.Errorf("a rank asks a GPU for %d rows: %w", block, x.asked.memory.err)
+	if x.allocateAsked(min(block+block/4, x.most())); x.asked.memory.err != nil {
+		return fmt.Errorf("a rank asks cuda:%d for %d rows in a step: %w; lower rows.capacity or "+
+			"training.global-batch", x.device.Info().Ordinal, block, x.asked.memory.err)
 	}
 	x.describe()
 	return x.err
@@ -82,8 +86,10 @@ func (x *exchange) growAsked(block int) error {
 func (x *exchange) describe() { x.write(x.asked.batchAt, bytesOf(&x.asked.batch)) }
 
 // fetch makes the copies of the rows that the staged batch names, and creates those of this rank that any
-// rank names and that do not exist.
+// rank names and that do not exist. The trades of all ranks lie between two meetings: before the first, ranks
+// may allocate and free memory, and after the second, record graphs.
 func (x *exchange) fetch(part *batch.Part, rate float32, samples int) error {
+	defer exchanges.begin()()
 	t, b, copies := x.rows, &x.batch, cuda.Pointer(x.copiesAt)
 	t.take(part)
 	t.copyIn(b.at, b.staged)
@@ -97,36 +103,46 @@ func (x *exchange) fetch(part *batch.Part, rate float32, samples int) error {
 	if err := x.countRows(); err != nil {
 		return err
 	}
-	x.trade(x.dealt, x.sends, x.asked.batch.signs, x.answers, signBytes, 0)
+	if err := x.trade(x.dealt, x.sends, x.asked.batch.signs, x.answers, signBytes, 0); err != nil {
+		return err
+	}
 	x.stageAsked(rate, samples)
 	t.copyIn(x.asked.at, x.asked.staged)
 	t.eachRow("answer_rows", x.asked.room, cuda.Pointer(x.traded), cuda.Pointer(t.tableAt),
 		cuda.Pointer(x.asked.batchAt))
 	t.number(&x.asked, t.tableAt)
 	t.copyOut(t.compute, t.counts, t.table.counts)
-	x.trade(x.traded, x.answers, x.copies.values, x.sends, 4*t.config.Dim, 0)
-	return t.err
+	if err := x.trade(x.traded, x.answers, x.copies.values, x.sends, 4*t.config.Dim, 0); err != nil {
+		return err
+	}
+	_, err := x.meeting.join(x.rank, nil)
+	return err
 }
 
 // countRows learns how many rows each rank asks each for, which the host must know, and makes room for them.
+// All ranks have made room when it returns.
 func (x *exchange) countRows() error {
-	x.call(func() error {
-		return x.with.AllGather(x.compute, x.batch.totals(), x.totals, x.ranks, cuda.F32)
-	})
-	x.copyOut(x.compute, x.numbers, x.totals)
-	if err := x.await(); err != nil {
+	x.copyOut(x.compute, x.numbers, x.batch.totals())
+	if err := x.wait(x.compute); err != nil {
 		return err
 	}
-	most := 0
-	for peer := range x.ranks {
-		x.sends[peer] = int(asInts(x.numbers)[x.rank*x.ranks+peer])
-		x.answers[peer] = int(asInts(x.numbers)[peer*x.ranks+x.rank])
-		most = max(most, x.answers[peer])
+	for peer, n := range asInts(x.numbers) {
+		x.sends[peer] = int(n)
 	}
-	if most > x.block {
-		return x.growAsked(most)
+	asked, err := x.meeting.join(x.rank, x.sends)
+	if err != nil {
+		return err
 	}
-	return nil
+	for peer := range x.answers {
+		x.answers[peer] = asked[peer][x.rank]
+	}
+	if most := slices.Max(x.answers); most > x.block {
+		if err := x.growAsked(most); err != nil {
+			return err
+		}
+	}
+	_, err = x.meeting.join(x.rank, nil)
+	return err
 }
 
 // stageAsked stages where the rows that each rank asks for end, and what their update needs.
@@ -140,8 +156,10 @@ func (x *exchange) stageAsked(rate float32, samples int) {
 }
 
 // trade sends each rank a number of rows of some bytes, and receives others. Rows of a rank follow those of
-// the rank before or, where they are received and apart is not 0, begin at a multiple of it.
-func (x *exchange) trade(from cuda.Address, sends []int, to cuda.Address, receives []int, bytes, apart int) {
+// the rank before or, where they are received and apart is not 0, begin at a multiple of it. All is there when
+// it returns, so that no kernel works on what has not come.
+func (x *exchange) trade(from cuda.Address, sends []int, to cuda.Address, receives []int,
+	bytes, apart int) error {
 	with, received := make([]cuda.Transfer, x.ranks), 0
 	for peer := range with {
 		if apart > 0 {
@@ -152,7 +170,13 @@ func (x *exchange) trade(from cuda.Address, sends []int, to cuda.Address, receiv
 		from = from.Add(bytes * sends[peer])
 		received += receives[peer]
 	}
-	x.call(func() error { return x.with.Exchange(x.compute, with) })
+	if x.err == nil {
+		x.err = x.with.Exchange(x.compute, with)
+	}
+	if err := x.wait(x.compute); err != nil {
+		return err
+	}
+	return x.with.Err()
 }
 
 // update sums the gradients of the copies, brings the sums to the owners, and updates the rows of this rank.
@@ -162,10 +186,12 @@ func (x *exchange) update() error {
 	sorted := t.sum(b, x.copiesAt, t.grads)
 	t.eachRow("send_sums", b.room, cuda.Pointer(x.copies.values), copies, cuda.Pointer(b.batchAt), sorted[0],
 		sorted[1])
-	x.trade(x.copies.values, x.sends, x.traded, x.answers, 4*t.config.Dim, x.block)
+	if err := x.trade(x.copies.values, x.sends, x.traded, x.answers, 4*t.config.Dim, x.block); err != nil {
+		return err
+	}
 	t.update(&x.asked, t.sum(&x.asked, t.tableAt, x.traded))
 	t.copyOut(t.compute, t.staging.found, t.found)
-	if err := x.await(); err != nil {
+	if err := t.wait(t.compute); err != nil {
 		return err
 	}
 	if t.staging.found[0] != 0 {
@@ -175,17 +201,26 @@ func (x *exchange) update() error {
 	return nil
 }
 
-// call calls a collective, unless there was an error.
-func (x *exchange) call(collective func() error) {
-	if x.err == nil {
-		x.err = collective()
+// rehearse takes a step without rows, after a trade of a number with each rank. So NCCL connects the GPUs and
+// takes its memory, and the driver loads kernels, before the first step: both may wait for all GPUs.
+func (x *exchange) rehearse() error {
+	one := make([]int, x.ranks)
+	for peer := range one {
+		one[peer] = 1
 	}
-}
-
-// await waits for all work so far. What was exchanged counts only if nothing has gone wrong.
-func (x *exchange) await() error {
-	if err := x.wait(x.compute); err != nil {
-		return err
+	x.clear(x.traded, x.ranks)
+	err := x.trade(x.traded, one, x.asked.batch.signs, one, 4, 0)
+	x.batch.stage(0, 0, 1)
+	x.clear(x.found, 1)
+	if err == nil {
+		err = x.fetch(&batch.Part{Bounds: make([]int, len(x.groups)+1)}, 0, 1)
 	}
-	return x.with.Err()
+	if err == nil {
+		err = x.update()
+	}
+	if err != nil {
+		return fmt.Errorf("the GPUs cannot exchange rows: %w; if memory is short, lower rows.capacity: NCCL "+
+			"takes some beside the rows", err)
+	}
+	return nil
 }

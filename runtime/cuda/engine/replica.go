@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"unsafe"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/runtime/cuda"
@@ -37,6 +38,8 @@ type replica struct {
 	pooled  []float32 // where Backward writes the gradients of the pooled embeddings
 	bare    bool      // without copies of samples and of their gradients: see Measured
 	rows    *rows     // nil: PSs have them
+	// gathered has a bucket of every rank, to be summed along the tree.
+	gathered cuda.Address
 }
 
 // staging is pinned memory of the host, through which copies go. Parts of groups lie one behind the other.
@@ -74,7 +77,7 @@ func newReplica(d *device, t *trainer, c model.ReplicaConfig) (*replica, error) 
 		return nil, m.err
 	}
 	// Trainings of a process follow each other, and each has replicas of its own.
-	runtime.AddCleanup(r, (*memory).free, m)
+	runtime.AddCleanup(r, func(m *memory) { exchanges.between(m.free) }, m)
 	return r, nil
 }
 
@@ -103,6 +106,9 @@ func (r *replica) allocate(m *memory, d *device, t *trainer, c model.ReplicaConf
 	}
 	if r.summed {
 		r.sum, r.alone = gradients, c.Ranks == 1
+	}
+	if r.summed && c.Ranks > 1 && t.sums == job.NCCLTreeSums {
+		r.gathered = m.floats(c.Ranks * r.longestBucket())
 	}
 	r.headWeights, r.positiveWeights = m.floats(l.Labels), m.floats(l.Labels)
 	r.losses, r.found = m.doubles(c.Groups), m.floats(1)

@@ -18,9 +18,8 @@ import (
 // go to a stream of their own, so that a bucket is summed while the next is computed.
 type member struct {
 	*replica
-	stream   *cuda.Stream
-	with     *cuda.Communicator
-	gathered cuda.Address // the bucket of every rank, to be summed along the tree
+	stream *cuda.Stream
+	with   *cuda.Communicator
 }
 
 // Sums implements dense.Summer. The gradients of a single rank are the sum, and stay where they are.
@@ -44,6 +43,7 @@ func (t *trainer) SumBucket(bucket int32, given []*model.Vector, c dense.Collect
 // together does the work of every member at the same time. If one fails, or another rank is lost, the others
 // would wait for it in vain: they are aborted.
 func (t *trainer) together(lost <-chan struct{}, do func(i int, m *member) error) error {
+	defer exchanges.begin()()
 	ended := make(chan error, len(t.members))
 	for i, m := range t.members {
 		go func() { ended <- do(i, m) }()
@@ -69,10 +69,11 @@ func (t *trainer) JoinRows() error {
 	if err := t.meet(dense.Local{}); err != nil {
 		return err
 	}
-	for _, m := range t.members {
-		m.rows.exchange.with = m.with
-	}
-	return nil
+	t.meeting = newMeeting(t.ranks)
+	return t.together(nil, func(_ int, m *member) error {
+		m.rows.exchange.with, m.rows.exchange.meeting = m.with, t.meeting
+		return m.rows.exchange.rehearse()
+	})
 }
 
 // UpdateRows implements model.RowsTrainer.
@@ -114,8 +115,8 @@ func (t *trainer) meet(c dense.Collective) error {
 	return err
 }
 
-// meetLimit is the longest time that ranks wait for each other when they meet. All have taken part in a sum
-// over hosts just before.
+// meetLimit is the longest time that ranks wait for each other when they meet. All have exchanged the name
+// just before, over hosts or within this process.
 const meetLimit = time.Minute
 
 // exchangeID returns the name that rank 0 has made. A number for each byte survives any form of the wire.
@@ -151,9 +152,6 @@ func (t *trainer) exchangeID(ranks []int, c dense.Collective) (id cuda.UniqueID,
 func (t *trainer) join(ctx context.Context, id cuda.UniqueID, rank int) (*member, error) {
 	r := t.replicas[rank]
 	m := &member{replica: r, stream: r.memory.stream()}
-	if t.sums == job.NCCLTreeSums {
-		m.gathered = r.memory.floats(t.ranks * r.longestBucket())
-	}
 	if r.memory.err != nil {
 		return nil, r.memory.err
 	}
@@ -218,8 +216,11 @@ func (m *member) sumTree(at cuda.Address, n, ranks int) error {
 	return m.stream.CopyDevice(at, m.gathered, 4*n)
 }
 
-// abort ends the sums that wait for a rank that is lost.
+// abort ends the sums and exchanges that wait for a rank that is lost.
 func (t *trainer) abort() {
+	if t.meeting != nil {
+		t.meeting.giveUp()
+	}
 	for _, m := range t.members {
 		_ = m.with.Abort()
 	}

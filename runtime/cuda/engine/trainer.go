@@ -93,6 +93,7 @@ type trainer struct {
 	program  *model.Program
 	replicas map[int]*replica // by rank, those that sum on their devices or have rows there
 	members  []*member        // in rank order, once the ranks have met
+	meeting  *meeting         // of ranks that have rows together
 }
 
 // NewReplica implements model.Trainer.

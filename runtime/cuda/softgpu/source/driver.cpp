@@ -187,6 +187,7 @@ static const size_t page = 4096;
 static const unsigned char pattern = 0xA5;
 
 static Allocation *allocate(size_t bytes, Device *device, bool pinned) {
+	settleTogether(device);
 	size_t rounded = (bytes + 15) & ~size_t(15), pages = (rounded + page - 1) / page * page;
 	char *map = (char *)mmap(nullptr, page + pages + page, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -264,6 +265,7 @@ static CUresult release(void *start, bool pinned) {
 	if (!a || a->start != start || a->pinned != pinned || (!pinned && a->device != device))
 		return CUDA_ERROR_INVALID_VALUE;
 	settle(a->device);
+	settleTogether(a->device);
 	std::string damage = damageOf(a, true);
 	if (!damage.empty()) breakDevice(device, CUDA_ERROR_ILLEGAL_ADDRESS, damage);
 	{

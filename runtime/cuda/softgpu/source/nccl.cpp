@@ -103,6 +103,20 @@ struct Communicator {
 	std::thread joining;
 };
 
+static std::set<Communicator *> communicators;  // guarded by state
+
+void settleTogether(Device *device) {
+	std::set<int> all;
+	{
+		std::lock_guard<std::mutex> hold(state);
+		for (Communicator *own : communicators)
+			for (Communicator *other : communicators)
+				if (own->collective->device == device->ordinal && own->collective->name == other->collective->name)
+					all.insert(other->collective->device);
+	}
+	for (int ordinal : all) settle(devices[ordinal]);
+}
+
 API const char *ncclGetErrorString(int code) {
 	switch (code) {
 	case ncclSuccess: return "no error";
@@ -183,6 +197,10 @@ API int ncclCommInitRankConfig(Communicator **communicator, int ranks, ncclUniqu
 	c->collective->device = device;
 	c->joining = std::thread([=, collective = c->collective] { collective->join(); });
 	*communicator = keep(c);
+	{
+		std::lock_guard<std::mutex> hold(state);
+		communicators.insert(c);
+	}
 	if (config->blocking == 0) return ncclInProgress;
 	c->joining.join();
 	return c->collective->status;
@@ -196,6 +214,10 @@ API int ncclCommGetAsyncError(Communicator *c, int *status) {
 
 static int end(Communicator *c) {
 	if (!forget(c)) return ncclInvalidArgument;
+	{
+		std::lock_guard<std::mutex> hold(state);
+		communicators.erase(c);
+	}
 	if (c->joining.joinable()) c->joining.join();
 	delete c;
 	return ncclSuccess;

@@ -167,6 +167,11 @@ void settle(Device *device);  // waits for all streams of a device
 bool spoil(Device *device);   // ends the captures of a device with an error, and reports whether there was one
 uint64_t draw(uint64_t *random);
 
+// nccl.cpp
+// settleTogether waits for all streams of the devices that share a communicator with a device. The driver may
+// wait for them when memory is allocated or freed: NCCL lets these devices reach each other's memory.
+void settleTogether(Device *device);
+
 // kernels.cpp
 // attempt runs work that touches memory of the device. It returns false after a fault, with its address.
 bool attempt(const Work &work, uintptr_t *fault);
