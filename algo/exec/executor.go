@@ -108,7 +108,7 @@ func NewLocal(
 			e.work[kind] = t
 		}
 	}
-	if onGPU != nil && onGPU.with != nil {
+	if RanksWait(e) {
 		strategy = dense.WithUpdate(strategy, engine.Layout(), onGPU.with.UpdateRows)
 	}
 	e.ranks.use(hot, strategy, engine.Layout())

@@ -52,15 +52,29 @@ func NewLocal(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Ad
 	if o.Faults != nil && o.Faults.Any() && cfg.Retry == 0 {
 		return nil, errors.New("driver: faults lose messages; set retry above 0")
 	}
-	if exec.RanksWait(e) && (o.InTurn || o.Recorder != nil) {
-		return nil, errors.New("driver: ranks that have rows together on GPUs wait for each other, and a " +
-			"replay or a measurement lets one work at a time: leave out --record, or set roles.ranks to 1")
+	if err := checkTurns(e, o); err != nil {
+		return nil, err
 	}
 	r := newRun(cfg, e, o, isLocal, remote)
 	if err := r.checkCrashes(); err != nil {
 		return nil, err
 	}
 	return &Local{r}, errors.Join(r.record(o.Recorder), r.openRedo())
+}
+
+// checkTurns returns an error if ranks that wait for each other would work one at a time.
+func checkTurns(e *exec.Executor, o Options) error {
+	const waiting = "driver: ranks that have rows together on GPUs wait for each other, "
+	switch {
+	case !exec.RanksWait(e):
+		return nil
+	case o.InTurn:
+		return errors.New(waiting + "and their costs are measured one at a time: set roles.ranks to 1")
+	case o.Recorder != nil:
+		return errors.New(waiting + "and a replay lets one work at a time: leave out --record, or set " +
+			"roles.ranks to 1")
+	}
+	return nil
 }
 
 // Run runs the roles of this process until the run ends, as the function Run does. Times in records count

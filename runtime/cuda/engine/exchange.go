@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"unsafe"
 
@@ -64,7 +63,7 @@ func (x *exchange) allocateAsked(block int) {
 }
 
 // most is the largest number of rows that each rank may ask for: their values have places of 32 bits.
-func (x *exchange) most() int { return math.MaxInt32 / (x.ranks * x.config.Dim) }
+func (x *exchange) most() int { return mostOccurrences(x.ranks * x.config.Dim) }
 
 // growAsked makes room for more rows that a rank asks for, and some to spare.
 func (x *exchange) growAsked(block int) error {

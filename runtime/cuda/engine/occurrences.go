@@ -37,6 +37,9 @@ type rowBatch struct {
 // headWords is the number of words of the count, the learning rate and the number of samples, rounded up.
 const headWords = 4
 
+// mostOccurrences is the largest number of occurrences, whose values have places of 32 bits.
+func mostOccurrences(dim int) int { return math.MaxInt32 / max(dim, 1) }
+
 // allocate makes room for a number of occurrences of rows of dim values.
 func (o *occurrences) allocate(dim, room int) {
 	m := o.memory
@@ -104,7 +107,7 @@ func (t *rows) grow(room int) error {
 	t.graphs = map[string]*recorded{}
 	t.batch.memory.free()
 	t.batch.memory.err = nil
-	if t.fit(room + room/4); t.batch.memory.err != nil {
+	if t.fit(min(room+room/4, mostOccurrences(t.config.Dim))); t.batch.memory.err != nil {
 		return fmt.Errorf("a batch names %d rows: %w", room, t.batch.memory.err)
 	}
 	t.describeBatch()
@@ -140,7 +143,7 @@ func (t *rows) stage(part *batch.Part, ids []batch.Jagged) error {
 	for s := range ids {
 		n += len(ids[s].IDs) * schema.Slots[s].RowsPerID()
 	}
-	if most := math.MaxInt32 / max(t.config.Dim, 1); n > most {
+	if most := mostOccurrences(t.config.Dim); n > most {
 		return fmt.Errorf("a batch names %d rows; at most %d of %d values", n, most, t.config.Dim)
 	}
 	if n > t.batch.room {

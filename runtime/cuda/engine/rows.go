@@ -100,11 +100,12 @@ func newRows(r *replica, m *memory, of *model.ReplicaConfig, samplesMax int, gra
 		each += slot.RowsPerID()
 		t.scaled = t.scaled || slot.Scale != batch.Unscaled
 	}
+	room := min(groups*samplesMax*each, mostOccurrences(c.Dim))
 	if of.Ranks > 1 {
-		t.exchange = newExchange(t, m, of.Rank, of.Ranks, groups*samplesMax*each)
+		t.exchange = newExchange(t, m, of.Rank, of.Ranks, room)
 	}
 	t.batch = occurrences{memory: apart(m), bags: groups * samplesMax * len(c.Schema.Slots), fromHost: true}
-	t.fit(groups * samplesMax * each)
+	t.fit(room)
 	joined(m, t.batch.memory)
 	return t
 }
@@ -276,8 +277,9 @@ func (t *rows) CopyRows(first int, c *table.Columns) error {
 func (t *rows) AddRows(c *table.Columns) error {
 	n := len(c.Signs)
 	if n > t.config.Capacity {
-		return fmt.Errorf("%w: %d rows of the model, and rows.capacity leaves room for %d on cuda:%d",
-			table.ErrFull, n, t.config.Capacity, t.device.Info().Ordinal)
+		return fmt.Errorf("%w: cuda:%d would have %d rows of the model, and there is room for %d; raise "+
+			"rows.capacity or rows.memory, or take more GPUs: roles.ranks", table.ErrFull,
+			t.device.Info().Ordinal, n, t.config.Capacity)
 	}
 	headers := make([]uint32, n)
 	for i := range headers {

@@ -52,6 +52,10 @@ func replicaBytes(d *device, t *trainer, c model.ReplicaConfig, samples int) int
 	return m.bytes + d.Info().WorkspaceBytes()
 }
 
+// ncclReserve is left free for NCCL on each of several GPUs. NCCL does not say before how much it takes for its
+// connections; what it lacks shows before the first step, too.
+const ncclReserve = 512 << 20
+
 // checkRoomForRows returns an error that says how many rows would fit, if the replica fits with the first of
 // its rows and not with all.
 func checkRoomForRows(d *device, t *trainer, c model.ReplicaConfig) error {
@@ -65,12 +69,20 @@ func checkRoomForRows(d *device, t *trainer, c model.ReplicaConfig) error {
 	alone.Rows = &first
 	const rounded = 8 * unitOfMemory // what has a part for each row begins at a multiple of it
 	rest := free - unit.Bytes(replicaBytes(d, t, alone, c.SamplesMax)+rounded)
+	beside, all := "the network", ""
+	if c.Ranks > 1 {
+		rest -= ncclReserve
+		beside += fmt.Sprintf(" and %v for NCCL", unit.Bytes(ncclReserve))
+	}
 	if most := int(rest / each); most >= 1 && c.Rows.Capacity > most {
+		if c.Ranks > 1 {
+			all = fmt.Sprintf(", %d rows on %d GPUs", c.Ranks*most, c.Ranks)
+		}
 		states, other := c.Rows.Optimizer.StateSize(c.Rows.Dim), rowHeadBytes+slotBytes+slotBytes/2
 		return fmt.Errorf("cuda:%d: %d rows of %v (%d values, %d of optimizer state, %d bytes of sign, "+
-			"count and index) take %v, and %v of %v are free beside the network; rows.capacity = %d would "+
-			"fit, on %d GPUs %d rows", d.Info().Ordinal, c.Rows.Capacity, each, c.Rows.Dim, states, other,
-			each*unit.Bytes(c.Rows.Capacity), rest, total, most, c.Ranks, c.Ranks*most)
+			"count and index) take %v, and %v of %v are free beside %s; rows.capacity = %d would fit%s",
+			d.Info().Ordinal, c.Rows.Capacity, each, c.Rows.Dim, states, other,
+			each*unit.Bytes(c.Rows.Capacity), rest, total, beside, most, all)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func TestRowsThatDoNotFitOnTheGPUAreRefused(t *testing.T) {
 	j := onGPU(true)
 	j.Rows.Capacity = 20
 	const full = "cuda:0 has 20 rows of at most 20, and the batch has more; raise rows.capacity"
-	const restored = " rows of the model, and rows.capacity leaves room for 20 on cuda:0"
+	const restored = " rows of the model, and there is room for 20; raise rows.capacity"
 	for want, o := range map[string]train.Options{full: {}, restored: beginningWith(t, folder)} {
 		if _, err := trainedWith(t, j, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)

@@ -1,12 +1,15 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"tandem/algo/exec"
@@ -223,5 +226,81 @@ func TestSharedRowsMove(t *testing.T) {
 					got.DenseDigest, want.RowsDigest, want.DenseDigest)
 			}
 		}
+	}
+}
+
+// sameOnGPUs compares trainings of a job with their rows on 1, 2 and 4 GPUs.
+func sameOnGPUs(t *testing.T, data *exectest.Columns) {
+	t.Helper()
+	var want *train.Result
+	for _, ranks := range []int{1, 2, 4} {
+		j := shared(exectest.Job(1, 2), ranks)
+		j.Training.GlobalBatch, j.Rows.Capacity = data.Size, 1000
+		got, err := trainedOn(t, j, data, train.Options{})
+		if err != nil {
+			t.Fatalf("%d GPUs: %v", ranks, err)
+		}
+		if want == nil {
+			want = got
+		}
+		if got.RowsDigest != want.RowsDigest || got.DenseDigest != want.DenseDigest || got.Rows != want.Rows {
+			t.Errorf("%d GPUs: %d rows %x, network %x; want %d, %x, %x", ranks, got.Rows, got.RowsDigest,
+				got.DenseDigest, want.Rows, want.RowsDigest, want.DenseDigest)
+		}
+	}
+}
+
+// Some ranks have no samples in the last step: they own rows of it all the same.
+func TestSharedRowsWithFewerSamplesThanRanks(t *testing.T) {
+	sameOnGPUs(t, exectest.NewColumns(49, 16))
+}
+
+// A batch of four samples names hundreds of rows, for which neither the ranks nor the owners had room.
+func TestSharedRowsGrow(t *testing.T) {
+	data := exectest.NewColumns(12, 4)
+	for s := range data.All.Slots {
+		slot := &data.All.Slots[s]
+		*slot = batch.Jagged{Offsets: []int32{0}}
+		for n := range uint64(data.All.Samples) {
+			for i := range 10 * n {
+				slot.IDs = append(slot.IDs, n/2*50+i)
+			}
+			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
+		}
+	}
+	sameOnGPUs(t, data)
+}
+
+// A run whose ranks wait for each other ends when it is cancelled.
+func TestSharedRowsAreCancelled(t *testing.T) {
+	j, data := shared(exectest.Job(4, 2), 4), exectest.NewColumns(160, 16)
+	j.Training.Epochs = 10_000
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var reported atomic.Int32
+	_, err := train.Run(ctx, j, data, data.All, train.Options{Backend: backend.Backend{
+		Trainer: open(t, 4, j).Trainer, Trained: func(float64, int) {
+			if reported.Add(1) == 10 {
+				cancel()
+			}
+		}}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Of several GPUs, what fits beside NCCL is said for each and for all.
+func TestRoomForSharedRows(t *testing.T) {
+	softgpu.Set(t, "TANDEM_SOFTGPU_MEMORY", "600000000")
+	j, data := shared(exectest.Job(2, 2), 2), exectest.NewColumns(16, 16)
+	j.Model.Device.Ordinals, j.Rows.Capacity = []int{5, 6}, 10_000_000
+	_, err := train.Run(t.Context(), j, data, data.All, train.Options{
+		Backend: backend.Backend{Trainer: open(t, 7, j).Trainer}})
+	var fit, all, on int
+	_, hint, _ := strings.Cut(fmt.Sprint(err), "free beside the network and 0.5GiB for NCCL; rows.capacity = ")
+	_, scanned := fmt.Sscanf(hint, "%d would fit, %d rows on %d GPUs", &fit, &all, &on)
+	if most := (600_000_000 - 512<<20) / 60; scanned != nil || fit < most/2 || fit > most || all != 2*fit ||
+		on != 2 {
+		t.Errorf("error %v (%v)", err, scanned)
 	}
 }
