@@ -123,12 +123,13 @@ func (g *gpuRows) upload() error {
 
 // share returns the rows of a rank among those that were copied.
 func (g *gpuRows) share(rank int) *table.Columns {
-	all := g.columns(g.copied.Len())
-	g.copied.CopyRows(0, all)
-	if len(g.rows) == 1 {
-		return all
+	share, rows := new(table.Columns), g.copied.Len()
+	for at := 0; at < rows; at += copiedAtOnce {
+		some := g.columns(min(copiedAtOnce, rows-at))
+		g.copied.CopyRows(at, some)
+		share.AppendSelected(some, func(sign uint64) bool { return g.shares.Owner(sign) == rank })
 	}
-	return all.Select(func(sign uint64) bool { return g.shares.Owner(sign) == rank })
+	return share
 }
 
 // columns returns n rows to be written.
@@ -136,7 +137,7 @@ func (g *gpuRows) columns(n int) *table.Columns {
 	return table.NewColumns(n, g.rates.EmbeddingBytes(), g.rates.StateBytes())
 }
 
-// copiedAtOnce is the number of rows that are copied from the GPU at a time.
+// copiedAtOnce is the number of rows that are copied at a time.
 const copiedAtOnce = 1 << 18
 
 // table returns the rows in the memory of the host, as they are after the steps so far. If a GPU fails it

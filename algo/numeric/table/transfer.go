@@ -25,19 +25,18 @@ func NewColumns(rows, embedding, state int) *Columns {
 		Embeddings: make([]byte, rows*embedding), States: make([]byte, rows*state)}
 }
 
-// Select returns copies of the rows whose signs it keeps, in their order.
-func (c *Columns) Select(keep func(sign uint64) bool) *Columns {
-	kept, n := new(Columns), max(len(c.Signs), 1)
-	embedding, state := len(c.Embeddings)/n, len(c.States)/n
-	for i, sign := range c.Signs {
+// AppendSelected appends the rows of others whose signs it keeps, in their order.
+func (c *Columns) AppendSelected(others *Columns, keep func(sign uint64) bool) {
+	n := max(len(others.Signs), 1)
+	embedding, state := len(others.Embeddings)/n, len(others.States)/n
+	for i, sign := range others.Signs {
 		if keep(sign) {
-			kept.Signs, kept.Updates = append(kept.Signs, sign), append(kept.Updates, c.Updates[i])
-			kept.Read = append(kept.Read, c.Read[i])
-			kept.Embeddings = append(kept.Embeddings, c.Embeddings[i*embedding:(i+1)*embedding]...)
-			kept.States = append(kept.States, c.States[i*state:(i+1)*state]...)
+			c.Signs, c.Updates = append(c.Signs, sign), append(c.Updates, others.Updates[i])
+			c.Read = append(c.Read, others.Read[i])
+			c.Embeddings = append(c.Embeddings, others.Embeddings[i*embedding:(i+1)*embedding]...)
+			c.States = append(c.States, others.States[i*state:(i+1)*state]...)
 		}
 	}
-	return kept
 }
 
 // EmbeddingBytes returns the length of one embedding in Columns: Dim values of the table's precision.

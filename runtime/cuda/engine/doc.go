@@ -48,7 +48,7 @@
 // between all of them, by NCCL's sends and receives (exchange):
 //
 //   - A rank makes a table of copies, with one row for each sign of its batch, sorts it by owner, and sends
-//     the owners the signs. The host has to learn how many, so this is not part of a graph.
+//     the owners the signs. The hosts have to learn how many, so this is not part of a graph.
 //   - The owners find or create the rows, as the occurrences of a batch whose groups are the ranks, and send
 //     their values back. The graph of the forward pass begins with pooling the copies.
 //   - When all buckets of the network are reduced, each rank sends the owners the sum of the gradients of
@@ -60,6 +60,13 @@
 // the bits of the sum on one GPU. Exchanges never overlap with the sums of NCCL, and share its communicator.
 //
 // A forward pass waits for those of all other ranks. If one fails, GiveUpRows ends the waits of the others.
+// Ranks tell each other how many rows they ask for in the memory of the host (meeting), make room, and meet
+// again before and after the exchanges. So no memory is taken or freed, and nothing is recorded, while the
+// kernel of an exchange waits for another rank: the driver may wait for all GPUs then, whose memory NCCL
+// connects. For the same reason the ranks rehearse a step before the first, and replicas of an earlier training
+// are freed between exchanges. In software, taking and freeing memory waits for all such GPUs. Several GPUs of
+// hardware have not been tried, nor whether backward passes can be recorded there beside sums of NCCL.
+//
 // All ranks are in one process, and none is recorded: a replay performs the work of one rank after the other.
 //
 // # NCCL
