@@ -155,8 +155,8 @@ func (x *exchange) stageAsked(rate float32, samples int) {
 }
 
 // trade sends each rank a number of rows of some bytes, and receives others. Rows of a rank follow those of
-// the rank before or, where they are received and apart is not 0, begin at a multiple of it. All is there when
-// it returns, so that no kernel works on what has not come.
+// the rank before or, where they are received and apart is not 0, begin at a multiple of it. All is there
+// when it returns, so that no kernel works on what has not come.
 func (x *exchange) trade(from cuda.Address, sends []int, to cuda.Address, receives []int,
 	bytes, apart int) error {
 	with, received := make([]cuda.Transfer, x.ranks), 0

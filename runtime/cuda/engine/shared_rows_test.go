@@ -297,7 +297,8 @@ func TestRoomForSharedRows(t *testing.T) {
 	_, err := train.Run(t.Context(), j, data, data.All, train.Options{
 		Backend: backend.Backend{Trainer: open(t, 7, j).Trainer}})
 	var fit, all, on int
-	_, hint, _ := strings.Cut(fmt.Sprint(err), "free beside the network and 0.5GiB for NCCL; rows.capacity = ")
+	const before = "free beside the network and 0.5GiB for NCCL; rows.capacity = "
+	_, hint, _ := strings.Cut(fmt.Sprint(err), before)
 	_, scanned := fmt.Sscanf(hint, "%d would fit, %d rows on %d GPUs", &fit, &all, &on)
 	if most := (600_000_000 - 512<<20) / 60; scanned != nil || fit < most/2 || fit > most || all != 2*fit ||
 		on != 2 {
