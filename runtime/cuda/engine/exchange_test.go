@@ -164,4 +164,9 @@ func TestOneRankFailsInAnUpdate(t *testing.T) {
 	if err := step(); err == nil || !strings.Contains(err.Error(), "given up") {
 		t.Errorf("step after a failed update: %v", err)
 	}
+	err := trainer.replicas[0].rows.exchange.rehearse()
+	if err == nil || !strings.Contains(err.Error(), "cannot exchange rows") ||
+		!strings.Contains(err.Error(), "lower rows.capacity") {
+		t.Errorf("rehearsal: %v", err)
+	}
 }

@@ -289,6 +289,16 @@ func TestSharedRowsAreCancelled(t *testing.T) {
 	}
 }
 
+// Costs are not measured where ranks wait for each other.
+func TestSharedRowsHaveNoCosts(t *testing.T) {
+	j, data := shared(exectest.Job(2, 2), 2), exectest.NewColumns(16, 16)
+	_, err := train.MeasureCosts(t.Context(), j, data, backend.Backend{Trainer: open(t, 2, j).Trainer})
+	const want = "their costs are measured one at a time: set roles.ranks to 1"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 // Of several GPUs, what fits beside NCCL is said for each and for all.
 func TestRoomForSharedRows(t *testing.T) {
 	softgpu.Set(t, "TANDEM_SOFTGPU_MEMORY", "600000000")
