@@ -44,7 +44,8 @@ const collectiveNumbers = 200_000 // more than the software GPU's ranks exchange
 func newRank(driver *cuda.Driver, id cuda.UniqueID, ranks, n int) *rank {
 	r := &rank{device: must(driver.Open(n))}
 	r.stream = must(r.device.NewStream())
-	r.memory = must(r.device.Alloc(4 * collectiveNumbers)) // later, it might wait for ranks that wait for this one
+	// Later, to take memory might be to wait for ranks that wait for this one.
+	r.memory = must(r.device.Alloc(4 * collectiveNumbers))
 	r.communicator = must(r.device.NewCommunicator(context.Background(), id, ranks, n))
 	return r
 }

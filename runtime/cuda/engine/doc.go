@@ -63,9 +63,10 @@
 // Ranks tell each other how many rows they ask for in the memory of the host (meeting), make room, and meet
 // again before and after the exchanges. So no memory is taken or freed, and nothing is recorded, while the
 // kernel of an exchange waits for another rank: the driver may wait for all GPUs then, whose memory NCCL
-// connects. For the same reason the ranks rehearse a step before the first, and replicas of an earlier training
-// are freed between exchanges. In software, taking and freeing memory waits for all such GPUs. Several GPUs of
-// hardware have not been tried, nor whether backward passes can be recorded there beside sums of NCCL.
+// connects. For the same reason the ranks rehearse a step before the first, and replicas of an earlier
+// training are freed between exchanges. In software, taking and freeing memory waits for all such GPUs.
+// Several GPUs of hardware have not been tried, nor whether backward passes can be recorded there beside
+// sums of NCCL.
 //
 // All ranks are in one process, and none is recorded: a replay performs the work of one rank after the other.
 //
