@@ -246,8 +246,8 @@ func (c *Communicator) Exchange(s *Stream, with []Transfer) error {
 }
 
 // group calls the sends and receives of an exchange as one group. It returns the code of the first call that
-// has failed, or of the last. A group that has begun is ended after a failure, too: it belongs to the thread, whose
-// next collectives would otherwise join it, and none of them would be launched. Mutex must be held.
+// has failed, or of the last. A group that has begun is ended after a failure, too: it belongs to the thread,
+// whose next collectives would otherwise join it, and none of them would be launched. Mutex must be held.
 func (c *Communicator) group(s *Stream, with []Transfer) (code int, of *entry, err error) {
 	good := func() bool { return err == nil && (code == ncclSuccess || code == ncclInProgress) }
 	of = &c.nccl.groupStart
