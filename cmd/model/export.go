@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/algo/exec/backend"
 	"tandem/internal/cli"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/export"
+	"tandem/runtime/torch"
 )
 
 const exportUsage = `Write a model for other programs: to a new folder with
@@ -23,7 +25,12 @@ const exportUsage = `Write a model for other programs: to a new folder with
                  --rows safetensors: rows.safetensors.
   columns.json   how the values of a record become signs and inputs.
   predict.py     a program that does all of that in Python, with onnxruntime
-                 or PyTorch, for models of CSV and Parquet data.`
+                 or PyTorch, for models of CSV and Parquet data.
+
+A module of PyTorch has instead of network.onnx
+
+  network.py     the text of its file, which is run.
+  state_dict.pt  its parameters and buffers, for torch.load.`
 
 func (p *program) exportCommand() *cobra.Command {
 	out, rows := "", export.Parquet
@@ -43,7 +50,9 @@ func (p *program) exportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			files, err := export.Write(out, m, rows)
+			modules := torch.FromEnvironment(p.stderr)
+			defer modules.Close()
+			files, err := export.Write(out, m, rows, backend.Backend{Torch: modules.SavedEngine})
 			if err := errors.Join(err, m.Close()); err != nil {
 				return err
 			}

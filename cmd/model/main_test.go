@@ -21,11 +21,13 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/internal/cli/clitest"
 	"tandem/internal/modeltest"
+	"tandem/internal/moduletest"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/train"
 )
 
 func TestMain(m *testing.M) {
+	moduletest.Main()
 	testscript.Main(m, map[string]func(){"model": func() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }})
 }
 

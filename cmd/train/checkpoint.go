@@ -86,8 +86,9 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 		"continue the training of this `FOLDER`, with its job and in its mode, to its end: a checkpoint, or "+
 			"results, whose newest checkpoint is taken")
 	fs.StringVar(&f.checkpoints.initFrom, "init-from", "",
-		"begin with the network and the rows of this `MODEL`, of a job with the same columns and "+
-			"network; steps and optimizer states begin afresh")
+		"begin with the network and the rows of this `MODEL`, of a job with the same columns and network, "+
+			"or with this state_dict of a module of PyTorch, a file of torch.save or .safetensors; steps "+
+			"and optimizer states begin afresh")
 	cli.DefaultInText(fs, "checkpoint-every")
 }
 
@@ -488,9 +489,10 @@ func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err erro
 }
 
 // openInitial opens the model to begin from, if there is one.
-func (c *checkpoints) openInitial() (err error) {
-	if c.initFrom == "" {
-		return nil
+func (f *flags) openInitial(j *job.Job) (err error) {
+	c := f.checkpoints
+	if err := f.beginsWithState(j); err != nil || c.initFrom == "" || f.state != "" {
+		return err
 	}
 	if c.initial, err = checkpoint.Open(c.initFrom); err != nil {
 		return &cli.Error{Err: fmt.Errorf("--init-from: %w", err),

@@ -119,7 +119,7 @@ func mayGiveWay(kind string) bool { return kind != model.Torch }
 
 // derives reports whether slots are derived: of a table in memory, where held-back rows can choose.
 func (f *flags) derives() bool {
-	return f.table.file != "" && f.validation > 0 && f.opened.Rows == nil && f.checkpoints.initial == nil &&
+	return f.table.file != "" && f.validation > 0 && f.opened.Rows == nil && f.checkpoints.initFrom == "" &&
 		!slices.Contains(f.without, baselinePart) && !slices.Contains(f.without, derivedPart)
 }
 

@@ -73,6 +73,7 @@ type flags struct {
 	precision    string
 	device       string
 	module       string   // FILE:CLASS
+	state        string   // the file of a state_dict to begin with
 	without      []string // parts of the report
 
 	table  table
@@ -289,7 +290,7 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 	if err := errors.Join(f.checkPlacement(&j), f.checkCheckpoints(&j, c.Flags())); err != nil {
 		return j, err
 	}
-	if err := f.checkpoints.openInitial(); err != nil {
+	if err := f.openInitial(&j); err != nil {
 		return j, err
 	}
 	if err := f.checkFollow(&j, c.Flags()); err != nil {

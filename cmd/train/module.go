@@ -2,11 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
+	"tandem/internal/cli"
 )
 
 // setModule makes the dense network of a job the class that --model names.
@@ -20,6 +23,20 @@ func (f *flags) setModule(j *job.Job) error {
 	spec.Kind, spec.Class, spec.Arguments = model.Torch, f.module[colon+1:], nil
 	spec.File, spec.Source = f.module[:colon], ""
 	return job.ReadModule(spec)
+}
+
+// beginsWithState sets the state_dict to begin with, if --init-from names a file.
+func (f *flags) beginsWithState(j *job.Job) error {
+	info, err := os.Stat(f.checkpoints.initFrom)
+	if err != nil || info.IsDir() { // a model, or nothing
+		return nil
+	}
+	if j.Model.Kind != model.Torch {
+		return &cli.Error{Err: fmt.Errorf("--init-from: %s is a file, and only a module of PyTorch begins "+
+			"with a state_dict", f.checkpoints.initFrom), Hint: "name a folder such as RESULTS/sync/model"}
+	}
+	f.state = f.checkpoints.initFrom
+	return nil
 }
 
 // backend returns what computes in this process.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,6 +48,27 @@ func TestModuleOfATableIsTrained(t *testing.T) {
 		"of a torch, whose log loss there is 0.6931"} {
 		if !strings.Contains(printed, words) {
 			t.Errorf("no %q in %s", words, &stdout)
+		}
+	}
+}
+
+// --init-from names a file for a module alone, which reads it.
+func TestModuleBeginsWithAStateDict(t *testing.T) {
+	table, module := moduleTable(t)
+	state := filepath.Join(t.TempDir(), "net.pt")
+	if err := os.WriteFile(state, []byte("[1]"), 0o600); err != nil { // too short
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"net.pt is not a state_dict": {"--model", module + ":Net", "--without", "baseline"},
+		"net.pt is a file, and only a module of PyTorch begins with a state_dict\n" +
+			"train: hint: name a folder such as RESULTS/sync/model": nil,
+	} {
+		var stderr bytes.Buffer
+		code := run(append([]string{"--data", table, "--init-from", state, "--out",
+			filepath.Join(t.TempDir(), "out")}, args...), io.Discard, &stderr)
+		if code != 1 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("code %d, %s; want %s", code, &stderr, want)
 		}
 	}
 }

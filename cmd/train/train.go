@@ -35,6 +35,7 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	}
 	defer f.checkpoints.close()
 	f.modules = torch.FromEnvironment(p.stderr)
+	f.modules.Begin = f.state
 	defer f.modules.Close()
 	defer context.AfterFunc(ctx, f.modules.Close)() // a module that hangs must not keep the program
 	var report *report

@@ -55,6 +55,7 @@ type request struct {
 	Seed    uint64 `json:"seed"`
 	Offset  int64  `json:"offset"`
 	Floats  int    `json:"floats"`
+	File    string `json:"file"`
 }
 
 // serve answers requests until there are no more.
@@ -123,13 +124,42 @@ func (s *stub) answer(r request) error {
 		for i := range s.areas[r.Area] {
 			s.areas[r.Area][i] = float32(r.Seed%7+1) / float32(100+i)
 		}
+		if err := s.load(r); err != nil {
+			return s.reply(map[string]any{"error": err.Error()})
+		}
 		return s.reply(map[string]any{"running": []float32{}})
+	case "save":
+		text, err := json.Marshal(s.areas[r.Area])
+		if err == nil {
+			err = os.WriteFile(r.File, text, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+		return s.reply(map[string]any{})
 	case "forward":
 		return s.forward(r)
 	case "backward":
 		return s.backward(r)
 	}
 	return fmt.Errorf("the stub has no request %s", r.Do)
+}
+
+// load sets the weights to those of a file that save has written, if the request has one.
+func (s *stub) load(r request) error {
+	if r.File == "" {
+		return nil
+	}
+	text, err := os.ReadFile(r.File)
+	if err != nil {
+		return err
+	}
+	var weights []float32
+	if err := json.Unmarshal(text, &weights); err != nil || len(weights) != len(s.areas[r.Area]) {
+		return fmt.Errorf("%s is not a state_dict", r.File)
+	}
+	copy(s.areas[r.Area], weights)
+	return nil
 }
 
 // forward computes the logits of a group.

@@ -2,9 +2,11 @@
 package pythontest
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 )
 
@@ -20,6 +22,17 @@ func With(t *testing.T, modules string) Python {
 	}
 	if exec.Command(python, "-c", "import "+modules).Run() != nil {
 		t.Skip("needs python3 with " + modules)
+	}
+	return Python(python)
+}
+
+// Torch returns the Python of modules, which the environment variable TANDEM_PYTHON names, or python3. It
+// skips the test without torch.
+func Torch(t *testing.T) Python {
+	t.Helper()
+	python := cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3")
+	if runtime.GOOS != "linux" || exec.Command(python, "-c", "import torch").Run() != nil {
+		t.Skip("needs Linux, and TANDEM_PYTHON, or python3, with torch")
 	}
 	return Python(python)
 }

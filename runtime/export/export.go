@@ -1,5 +1,6 @@
-// Package export writes a trained model in the formats of other programs: the dense network as ONNX, the
-// embedding rows as Parquet or safetensors, and a Python program that predicts with both.
+// Package export writes a trained model in the formats of other programs: the dense network as ONNX, or that
+// of a module of PyTorch as its text and state_dict, the embedding rows as Parquet or safetensors, and a
+// Python program that predicts with both.
 package export
 
 import (
@@ -10,9 +11,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -22,6 +25,8 @@ import (
 // Files of an export.
 const (
 	NetworkFile = "network.onnx"
+	ModuleFile  = "network.py" // the text of a module of PyTorch
+	StateFile   = "state_dict.pt"
 	ColumnsFile = "columns.json"
 	ProgramFile = "predict.py"
 )
@@ -40,13 +45,20 @@ func RowsFile(format string) string { return "rows." + format }
 //go:embed predict.py
 var program []byte
 
+// Module is a model.Engine of a module of PyTorch.
+type Module interface {
+	// WriteState writes the state_dict of trained parameters to a file, for torch.load.
+	WriteState(values model.Values, file string) error
+}
+
 // Write verifies a model and writes it to a new folder, complete or not at all. It returns the names of the
-// files. Without data of kind csv or parquet there is no predict.py, because only Tandem knows the ids of the
-// others.
+// files. A machine runs a module of PyTorch, and nothing else. Without data of kind csv or parquet there is
+// no predict.py, because only Tandem knows the ids of the others.
 //
 // Errors name the folder, the format, or what of the model cannot be exported. Memory: the dense network
 // twice, and for safetensors all rows.
-func Write(folder string, m *checkpoint.Checkpoint, format string) (files []string, err error) {
+func Write(folder string, m *checkpoint.Checkpoint, format string, machine backend.Backend) (files []string,
+	err error) {
 	j, err := m.ParseJob()
 	if err != nil {
 		return nil, err
@@ -61,7 +73,7 @@ func Write(folder string, m *checkpoint.Checkpoint, format string) (files []stri
 	if err != nil {
 		return nil, err
 	}
-	network, columns, err := describe(m, &j, rows.Dims()[0])
+	contents, columns, err := describe(m, &j, rows.Dims()[0], machine)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)
 	}
@@ -70,11 +82,9 @@ func Write(folder string, m *checkpoint.Checkpoint, format string) (files []stri
 	if !known {
 		return nil, fmt.Errorf("rows as %q: want %s or %s", format, Parquet, Safetensors)
 	}
-	contents := []content{
-		{NetworkFile, whole(network)},
-		{RowsFile(format), func(w io.Writer) error { return writeRows(w, rows) }},
-		{ColumnsFile, columns.write},
-	}
+	contents = append(contents,
+		content{RowsFile(format), written(func(w io.Writer) error { return writeRows(w, rows) })},
+		content{ColumnsFile, written(columns.write)})
 	if columns.Table != nil {
 		contents = append(contents, content{ProgramFile, whole(program)})
 	}
@@ -96,8 +106,10 @@ func checkDims(slots []checkpoint.Slot) error {
 	return nil
 }
 
-// describe returns the network as ONNX, and the columns that its inputs are made of, with rows of a length.
-func describe(m *checkpoint.Checkpoint, j *job.Job, dim int) (network []byte, columns *columns, err error) {
+// describe returns the files of the network, and the columns that its inputs are made of, with rows of a
+// length.
+func describe(m *checkpoint.Checkpoint, j *job.Job, dim int, machine backend.Backend) (network []content,
+	columns *columns, err error) {
 	schema, err := m.Schema.Batch()
 	if err != nil {
 		return nil, nil, err
@@ -106,12 +118,27 @@ func describe(m *checkpoint.Checkpoint, j *job.Job, dim int) (network []byte, co
 	if err != nil {
 		return nil, nil, err
 	}
+	columns = newColumns(j, &schema, dim)
+	if j.Model.Kind == model.Torch {
+		engine, err := backend.NewEngine(j, &schema, machine)
+		if err == nil {
+			err = m.CheckLayout(engine.Layout())
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		columns.Module = newModule(j, m.Scaling)
+		return []content{
+			{ModuleFile, whole([]byte(j.Model.Source))},
+			{StateFile, func(path string) error { return engine.(Module).WriteState(values, path) }},
+		}, columns, nil
+	}
 	graph, err := model.NewGraph(j.Model.Spec, &schema, values)
 	if err != nil {
 		return nil, nil, err
 	}
-	network, err = encode(graph, &schema, m.Scaling)
-	return network, newColumns(j, &schema, dim), err
+	text, err := encode(graph, &schema, m.Scaling)
+	return []content{{NetworkFile, whole(text)}}, columns, err
 }
 
 // columns says how the values of a record become the inputs of the network.
@@ -122,6 +149,28 @@ type columns struct {
 	Numbers    []string `json:"numbers"`
 	Labels     []string `json:"labels"`
 	Table      *table   `json:"table,omitempty"`
+	Module     *module  `json:"module,omitempty"`
+}
+
+// module is how network.py becomes a network: its constructor, the mean and the standard deviation of every
+// number, and of a model with squared loss those of every label.
+type module struct {
+	Class     string         `json:"class"`
+	Arguments map[string]any `json:"arguments"`
+	Scaling   [][2]float64   `json:"scaling"`
+	Units     [][2]float32   `json:"units,omitempty"`
+}
+
+func newModule(j *job.Job, scaling []batch.Scaling) *module {
+	m := &module{Class: j.Model.Class, Arguments: map[string]any{}, Scaling: [][2]float64{}}
+	maps.Copy(m.Arguments, j.Model.Arguments)
+	for _, s := range scaling {
+		m.Scaling = append(m.Scaling, [2]float64{s.Mean, s.Std})
+	}
+	for _, u := range model.NewLoss(j.Model.Spec).Units() {
+		m.Units = append(m.Units, [2]float32{u.Center, u.Scale})
+	}
+	return m
 }
 
 // slot is an id column.
@@ -201,14 +250,27 @@ func (c *columns) write(w io.Writer) error {
 // content is a file that will be written.
 type content struct {
 	name  string
-	write func(io.Writer) error
+	write func(path string) error
 }
 
-// whole returns a content that is at hand.
-func whole(data []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
+// whole returns how a file is written whose content is at hand.
+func whole(data []byte) func(path string) error {
+	return func(path string) error { return os.WriteFile(path, data, 0o644) }
+}
+
+// written returns how a file is written by a function.
+func written(write func(io.Writer) error) func(path string) error {
+	return func(path string) error {
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		w := bufio.NewWriterSize(f, 1<<20)
+		err = write(w)
+		if err == nil {
+			err = w.Flush()
+		}
+		return errors.Join(err, f.Close())
 	}
 }
 
@@ -227,7 +289,7 @@ func writeFolder(folder string, contents []content) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(working)) }() // not there if all went well
 	for _, c := range contents {
-		if err := writeFile(filepath.Join(working, c.name), c.write); err != nil {
+		if err := c.write(filepath.Join(working, c.name)); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
@@ -235,17 +297,4 @@ func writeFolder(folder string, contents []content) (err error) {
 		return err
 	}
 	return os.Rename(working, folder)
-}
-
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	return errors.Join(err, f.Close())
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -25,6 +26,7 @@ import (
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/export"
 	"tandem/runtime/inference"
+	"tandem/runtime/torch"
 )
 
 // paid are numbers with all that people write around them.
@@ -74,13 +76,17 @@ func trained(t *testing.T, data job.Data, change func(*job.Job)) string {
 
 // exported exports a model and returns the folder.
 func exported(t *testing.T, from, format string) string {
+	return exportedOn(t, from, format, backend.Backend{})
+}
+
+func exportedOn(t *testing.T, from, format string, machine backend.Backend) string {
 	m, err := checkpoint.Open(from)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
 	folder := filepath.Join(t.TempDir(), "exported")
-	if _, err := export.Write(folder, m, format); err != nil {
+	if _, err := export.Write(folder, m, format, machine); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -103,12 +109,12 @@ func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
 	}{
 		{model.LogisticRegression, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil, ""},
 		{model.FactorizationMachine, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, nil, ""},
-		{model.DeepFM, export.Safetensors, "safetensors, onnxruntime, onnx", "", 1, nil, ""},
+		{model.DeepFM, export.Safetensors, "onnxruntime, onnx", "", 1, nil, ""},
 		{model.DLRM, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil, ""},
 		{model.DCNv2, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, means, ""},
 		{model.FeedForward, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, settings, ""},
 		{model.DeepFM, export.Parquet, "pyarrow, torch, onnx", "--torch", 1, nil, ""},
-		{model.DLRM, export.Safetensors, "safetensors, torch, onnx", "--torch", 2, nil, ""},
+		{model.DLRM, export.Safetensors, "torch, onnx", "--torch", 2, nil, ""},
 		{model.DCNv2, export.Parquet, "pyarrow, torch, onnx", "--torch", 1, nil, ""},
 		{model.DeepFM, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, nil, model.SquaredLoss},
 		{model.DLRM, export.Parquet, "pyarrow, torch, onnx", "--torch", 2, nil, model.SquaredLoss},
@@ -142,6 +148,46 @@ func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
 	}
 }
 
+// network is a module with a raw slot, batch norm and two labels.
+const network = `import torch
+from torch import nn
+
+
+class Both(nn.Module):
+    def __init__(self, hidden, slope=0.5):
+        super().__init__()
+        self.top = nn.Sequential(nn.LazyLinear(hidden), nn.LazyBatchNorm1d(), nn.LeakyReLU(slope))
+        self.heads = nn.ModuleDict({name: nn.Linear(hidden, 1) for name in ("bought", "clicked")})
+
+    def forward(self, embeddings, numbers):
+        rows, mask = embeddings["tags"]
+        pooled = [e for name, e in embeddings.items() if name != "tags"]
+        tags = (rows * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+        x = self.top(torch.cat([tags, *pooled, numbers], dim=1))
+        return {name: head(x)[:, 0] for name, head in self.heads.items()}
+`
+
+// The Python program predicts with a module of PyTorch what the model does, from its text and its state_dict.
+func TestPythonPredictsWithAModule(t *testing.T) {
+	python := pythontest.Torch(t)
+	modules := torch.FromEnvironment(os.Stderr)
+	defer modules.Close()
+	machine := backend.Backend{Torch: modules.Engine}
+	data := table(t)
+	data.Slots, data.CSV.FurtherLabels = []job.SlotSetting{{Slot: "tags", Raw: 3}}, []string{"bought"}
+	j := job.Default()
+	j.Name, j.Cluster, j.Data = "clicks", job.PersiaCluster(), data
+	j.Model.Spec = model.Spec{Kind: model.Torch, File: "net.py", Class: "Both", Source: network,
+		EmbeddingDim: 4, Arguments: map[string]any{"hidden": 8}, Heads: make([]model.Head, 2)}
+	if err := job.ReadModule(&j.Model.Spec); err != nil {
+		t.Fatal(err)
+	}
+	from, _ := modeltest.TrainOn(t, machine, j)
+	folder := exportedOn(t, from, export.Safetensors, machine)
+	got := strings.Fields(string(python.Run(t, nil, filepath.Join(folder, export.ProgramFile), data.Path)))
+	compare(t, got[1:], predictionsOn(t, from, data.Path, machine), 2)
+}
+
 // compare compares lines of predictions, and checks that they are not all the same.
 func compare(t *testing.T, lines []string, want []float32, heads int) {
 	t.Helper()
@@ -168,7 +214,11 @@ func compare(t *testing.T, lines []string, want []float32, heads int) {
 
 // predictions returns what a model predicts for a file.
 func predictions(t *testing.T, folder, path string) (all []float32) {
-	m, err := inference.Open(folder)
+	return predictionsOn(t, folder, path, backend.Backend{})
+}
+
+func predictionsOn(t *testing.T, folder, path string, machine backend.Backend) (all []float32) {
+	m, err := inference.OpenOn(machine, folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,11 +404,11 @@ func TestExportIsCompleteOrNotThere(t *testing.T) {
 	if err := os.Mkdir(full, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := export.Write(full, m, export.Parquet); err == nil ||
+	if _, err := export.Write(full, m, export.Parquet, backend.Backend{}); err == nil ||
 		!strings.Contains(err.Error(), "full exists: remove it") {
 		t.Error(err)
 	}
-	if _, err := export.Write(filepath.Join(folder, "new"), m, "csv"); err == nil {
+	if _, err := export.Write(filepath.Join(folder, "new"), m, "csv", backend.Backend{}); err == nil {
 		t.Error("rows as csv")
 	}
 	entries, err := os.ReadDir(folder)
@@ -385,7 +435,8 @@ func TestExportOfDimensionsBySlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	_, err = export.Write(filepath.Join(t.TempDir(), "exported"), m, export.Parquet)
+	_, err = export.Write(filepath.Join(t.TempDir(), "exported"), m, export.Parquet,
+		backend.Backend{})
 	if err == nil || !strings.Contains(err.Error(), "slot tags has rows of 8 values, and slot user of 16") {
 		t.Error(err)
 	}

@@ -3,18 +3,21 @@
     python predict.py today.csv > predictions.csv
     python predict.py today.csv --torch > predictions.csv
 
-Reads network.onnx, columns.json and rows.parquet or rows.safetensors beside itself. Needs numpy; pyarrow or
-safetensors for the rows; onnxruntime for the network, or torch and onnx with --torch.
+Reads network.onnx, columns.json and rows.parquet or rows.safetensors beside itself. Needs numpy; pyarrow for
+rows.parquet; onnxruntime for the network, or torch and onnx with --torch. Of a module of PyTorch it reads
+network.py and state_dict.pt instead of network.onnx, and needs torch alone.
 """
 import argparse
 import csv
 import decimal
 import gzip
+import inspect
 import json
 import os
 import pathlib
 import re
 import sys
+import types
 import unicodedata
 import zlib
 
@@ -51,6 +54,21 @@ def signs(slot, identity, bits):
     return [(k * rows + h % rows) % spacing + slot["prefix"] for k, h in enumerate(hashes)]
 
 
+def tensors(path):
+    """Return the signs and the embeddings of a file of safetensors, which stay on the disk."""
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+
+    def array(name, kind):
+        entry = header[name]
+        if 0 in entry["shape"]:
+            return np.empty(entry["shape"], kind)
+        return np.memmap(path, kind, "r", 8 + length + entry["data_offsets"][0], tuple(entry["shape"]))
+
+    return array("sign", "<u8"), array("embedding", "<f4")
+
+
 class Rows:
     """The embedding rows, by sign. A sign without a row, which training never saw, has zeros."""
 
@@ -62,10 +80,7 @@ class Rows:
             keys = table["sign"].to_numpy()
             values = table["embedding"].combine_chunks().flatten().to_numpy()
         else:
-            import safetensors.numpy
-
-            tensors = safetensors.numpy.load_file(FOLDER / "rows.safetensors")
-            keys, values = tensors["sign"], tensors["embedding"]
+            keys, values = tensors(FOLDER / "rows.safetensors")
         order = np.argsort(keys)
         self.keys, self.values = keys[order], values.reshape(-1, dim)[order]
         self.zeros = np.zeros(dim, np.float32)
@@ -326,6 +341,60 @@ def with_torch(path):
     return predict
 
 
+class Module:
+    """A module of PyTorch with its trained weights, as a function from inputs to predictions."""
+
+    def __init__(self, columns):
+        import torch
+
+        self.torch, self.columns, own = torch, columns, columns["module"]
+        source = types.ModuleType("network")
+        source.__file__ = str(FOLDER / "network.py")
+        sys.modules[source.__name__] = source
+        exec(compile((FOLDER / "network.py").read_text("utf-8"), source.__file__, "exec"), vars(source))
+        self.module = getattr(source, own["class"])(**own["arguments"])
+        self.module.load_state_dict(torch.load(FOLDER / "state_dict.pt", weights_only=True))
+        self.module.eval()
+        takes_labels = "labels" in inspect.signature(self.module.forward).parameters
+        self.labels = {"labels": None} if takes_labels else {}
+
+    def arguments(self, inputs):
+        """Return what forward gets: embeddings by slot, and standardised numbers."""
+        by_slot, at = {}, 0
+        embeddings = self.torch.from_numpy(inputs["embeddings"])
+        for slot in self.columns["slots"]:
+            ids, dim = slot["fixed_size"], self.columns["dim"]
+            width = ids * (dim + 1) if ids else dim
+            part = embeddings[:, at : at + width]
+            if ids:
+                rows = part.reshape(-1, ids, dim + 1)
+                part = rows[..., :-1], rows[..., -1] > 0
+            by_slot[slot["name"]] = part
+            at += width
+        scaling = np.array(self.columns["module"]["scaling"], np.float64).reshape(-1, 2)
+        numbers = inputs.get("numbers", np.empty((len(embeddings), 0), np.float32))
+        scaled = ((numbers.astype(np.float64) - scaling[:, 0]) / scaling[:, 1]).astype(np.float32)
+        return by_slot, self.torch.from_numpy(np.where(np.isnan(numbers), np.float32(0), scaled))
+
+    def __call__(self, inputs):
+        with self.torch.no_grad():
+            out = self.module(*self.arguments(inputs), **self.labels)
+        names = self.columns["labels"]
+        logits = [out[name] for name in names] if isinstance(out, dict) else [out]
+        logits = self.torch.stack([one.reshape(-1) for one in logits], dim=1)
+        if "units" in self.columns["module"]:
+            center, scale = self.torch.tensor(self.columns["module"]["units"]).T
+            return (center + scale * logits).numpy()
+        return self.torch.sigmoid(logits).numpy()
+
+
+def network(columns, torch=False):
+    """Return a function from inputs to predictions."""
+    if "module" in columns:
+        return Module(columns)
+    return (with_torch if torch else with_onnxruntime)(FOLDER / "network.onnx")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", help="CSV file, plain or gzip, or Parquet file, with the columns of the "
@@ -333,7 +402,7 @@ def main():
     parser.add_argument("--torch", action="store_true", help="compute in PyTorch instead of onnxruntime")
     arguments = parser.parse_args()
     columns = json.loads((FOLDER / "columns.json").read_text())
-    predict = (with_torch if arguments.torch else with_onnxruntime)(FOLDER / "network.onnx")
+    predict = network(columns, arguments.torch)
     names = ["prediction"] + [f"prediction_{i + 2}" for i in range(len(columns["labels"]) - 1)]
     print(",".join(names))
     for inputs in batches(arguments.file, columns, Rows(columns["dim"])):

@@ -129,8 +129,8 @@ func (e *engine) replace(dead *processes) (*processes, error) {
 	return e.current, nil
 }
 
-// Init implements model.Engine: the constructor of the class, after torch.manual_seed. After a failure it
-// returns zeros.
+// Init implements model.Engine: the constructor of the class, after torch.manual_seed, or the state_dict of
+// Modules.Begin. After a failure it returns zeros.
 func (e *engine) Init(seed uint64) (params, running []float32) {
 	l, p := &e.layout, e.processes()
 	params, running = make([]float32, l.Params), make([]float32, l.Running)
@@ -142,13 +142,26 @@ func (e *engine) Init(seed uint64) (params, running []float32) {
 	e.fresh.mu.Lock()
 	e.fresh.areas[&a.values[0]] = a
 	e.fresh.mu.Unlock()
-	answer, err := p.ask(request{Do: "init", Seed: seed, Area: a.number}, a)
+	answer, err := p.ask(request{Do: "init", Seed: seed, Area: a.number, File: e.modules.Begin}, a)
 	if err != nil {
 		e.fail(err)
 		return params, running
 	}
 	copy(running, answer.Running)
 	return a.values, running
+}
+
+// WriteState implements export.Module: torch.save writes the state_dict.
+func (e *engine) WriteState(values model.Values, file string) error {
+	p := e.processes()
+	a, err := p.allocate(len(values.Params))
+	if err != nil {
+		return err
+	}
+	defer p.release(a)
+	copy(a.values, values.Params)
+	_, err = p.ask(request{Do: "save", Area: a.number, Running: values.Running, File: file}, a)
+	return err
 }
 
 // UpdateRunning implements model.Engine.

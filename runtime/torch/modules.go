@@ -23,6 +23,8 @@ type Modules struct {
 	Limit time.Duration
 	// Stderr receives what modules print, in whole lines that begin with Prefix.
 	Stderr io.Writer
+	// Begin, if it is not empty, is a file with the state_dict with which trainings begin.
+	Begin string
 
 	mu     sync.Mutex
 	closed bool

@@ -18,6 +18,7 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/msg"
 	"tandem/internal/moduletest"
+	"tandem/runtime/export"
 	"tandem/runtime/torch"
 	"tandem/runtime/train"
 )
@@ -113,6 +114,32 @@ func TestInitFailsWhereParametersAre(t *testing.T) {
 			t.Errorf("%v: %v", role, err)
 		}
 	}
+}
+
+// A training begins with the state_dict of a file, which is that of a trained module, or does not begin.
+func TestTrainingsBeginWithAStateDict(t *testing.T) {
+	m, j := stubs(t, moduletest.Fault{})
+	engine, err := m.Engine(&j, newSamples(0).schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, running := engine.Init(3)
+	trained := model.Values{Params: slices.Clone(params), Running: running}
+	for i := range trained.Params {
+		trained.Params[i] += float32(i)
+	}
+	m.Begin = filepath.Join(t.TempDir(), "state_dict.pt")
+	if err := engine.(export.Module).WriteState(trained, m.Begin); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := engine.Init(1); !slices.Equal(again, trained.Params) {
+		t.Errorf("%v, want %v", again, trained.Params)
+	}
+	if err := os.WriteFile(m.Begin, []byte("state"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = runStubs(t.Context(), m, j)
+	want(t, err, "state_dict.pt is not a state_dict")
 }
 
 // Close ends a process that hangs, in the trial and in training, however long it may take.

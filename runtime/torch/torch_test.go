@@ -372,6 +372,39 @@ func TestEveryRankHasOnePython(t *testing.T) {
 	}
 }
 
+// A state_dict of torch.save, or of safetensors, is taken if it is that of the module, and what a module
+// writes is one. Any other is refused in one sentence with the names that are wrong.
+func TestStateDicts(t *testing.T) {
+	m := modules(t)
+	out, err := osexec.Command(m.Python, "testdata/states.py", "python/tandem/worker.py",
+		"testdata/net.py").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	const write = ": write one with torch.save(net.state_dict(), FILE)"
+	for i, want := range []string{"", lines[0], lines[0],
+		"wrapped.pt has no state_dict, as its state_dict is no tensor" + write,
+		"whole.pt is no file that torch.load(FILE, weights_only=True) reads" + write,
+		"names.pt lacks top.0.bias, top.1.weight, top.1.bias and 4 more of Net of net.py, and has " +
+			"module.top.1.weight, module.top.1.bias, module.top.1.running_mean and 4 more, which Net of " +
+			"net.py lacks",
+		"shape.pt: top.3.bias is torch.float32 of shape (2,); Net of net.py wants torch.float32 of " +
+			"shape (1,)",
+		"half.pt: top.0.bias is torch.float16 of shape (16,); Net of net.py wants torch.float32 of " +
+			"shape (16,)",
+		"cut.safetensors is no file of safetensors: JSONDecodeError",
+		"absent.pt: No such file or directory",
+		"1.0 ",
+		"changed.pt: buffer scale has other values than the constructor of Fixed of net.py gives it",
+		"same",
+	} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+			t.Fatalf("line %d of %s; want %s", i, out, want)
+		}
+	}
+}
+
 // A module that hangs is ended, and the error has the line at which it hangs.
 func TestModulesThatHangAreEnded(t *testing.T) {
 	if !*long {

@@ -30,6 +30,8 @@ type request struct {
 	Layout  json.RawMessage `json:"layout,omitempty"` // of the module in another process
 	Offset  int64           `json:"offset"`
 	Floats  int             `json:"floats,omitempty"`
+	File    string          `json:"file,omitempty"`
+	Running []float32       `json:"running,omitempty"`
 }
 
 // reply is a line of a process.

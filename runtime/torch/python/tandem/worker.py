@@ -337,14 +337,47 @@ class Worker:
         self.areas[request["area"]] = self.torch.frombuffer(view, dtype=self.torch.float32, count=count)
 
     def init(self, request):
-        """Writes fresh parameters, and returns the running statistics."""
+        """Writes fresh parameters, or those of a file, and returns the running statistics."""
         self.make_module(request["seed"] & (1 << 63) - 1)
+        if "file" in request:
+            self.load_state(request["file"])
         area = self.areas[request["area"]]
         with self.torch.no_grad():
             for (lo, hi), p in zip(self.places, self.parameters):
                 area[lo:hi] = p.detach().reshape(-1)
         statistics = [b for m in self.norms for b in (m.running_mean, m.running_var)]
         return {"running": [value for b in statistics for value in b.tolist()]}
+
+    def load_state(self, file):
+        """Gives the module the state_dict of a file, or refuses one that is not its own."""
+        given, own = read_state(self.torch, file), self.module.state_dict()
+        of = f"{self.config['class']} of {os.path.basename(self.file)}"
+        counts = {n for n in own if n.endswith(".num_batches_tracked")}  # unused, as the momentum is fixed
+        lacks = [n for n in own if n not in given and n not in counts]
+        others = [n for n in given if n not in own]
+        if lacks or others:
+            parts = [f"lacks {listed(lacks)} of {of}"] * bool(lacks)
+            parts += [f"has {listed(others)}, which {of} lacks"] * bool(others)
+            raise Refused(f"{file} {', and '.join(parts)}")
+        written = set(self.names) | counts | {n for n, b in self.module.named_buffers() if self.of_norm(b)}
+        for name, value in given.items():
+            if value.shape != own[name].shape or value.dtype != own[name].dtype:
+                raise Refused(f"{file}: {name} is {kind(value)}; {of} wants {kind(own[name])}")
+            if name not in written and not self.same(value, own[name]):
+                raise Refused(f"{file}: buffer {name} has other values than the constructor of {of} gives it; "
+                              "only parameters and the statistics of batch norm are kept")
+        self.module.load_state_dict(given, strict=False)
+
+    def of_norm(self, buffer):
+        return any(buffer is b for m in self.norms for b in m.buffers())
+
+    def save(self, request):
+        """Writes the state_dict of a trained module to a file."""
+        self.bind(request["area"])
+        self.read_running(self.torch.tensor(request.get("running", [])))
+        state = {name: value.detach().clone() for name, value in self.module.state_dict().items()}
+        self.torch.save(state, request["file"])
+        return {}
 
     def bind(self, number):
         """Gives the module the parameters of an area."""
@@ -361,7 +394,7 @@ class Worker:
         self.bind(p.params)
         self.set_training(p.train)
         if self.norms and not p.train:
-            self.read_running(p)
+            self.read_running(p.running)
         if p.train:
             torch.default_generator.manual_seed(p.seed())  # of the processors alone, as it takes no time
         with torch.set_grad_enabled(p.train):
@@ -483,11 +516,11 @@ class Worker:
     # They are written as data, because autograd counts changes between the passes of a group, which may be
     # those of another group, though training uses none.
 
-    def read_running(self, p):
+    def read_running(self, values):
         at = 0
         for m in self.norms:
             for b in (m.running_mean, m.running_var):
-                b.data.copy_(p.running[at : at + b.numel()])
+                b.data.copy_(values[at : at + b.numel()])
                 at += b.numel()
 
     def write_stats(self, p):
@@ -536,6 +569,59 @@ class Pass:
             if count:
                 seed = zlib.crc32(ctypes.string_at(values.data_ptr(), 4 * count), seed)
         return seed
+
+
+def listed(names):
+    """Returns the first names of a list."""
+    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(map(str, names[:3])) + rest
+
+
+def kind(value):
+    return f"{value.dtype} of shape {tuple(value.shape)}"
+
+
+def read_state(torch, file):
+    """Returns the state_dict of a file that torch.save or safetensors has written."""
+    advice = "write one with torch.save(net.state_dict(), FILE)"
+    try:
+        if file.endswith(".safetensors"):
+            return read_safetensors(torch, file)
+        state = torch.load(file, map_location="cpu", weights_only=True)
+    except Refused:
+        raise
+    except OSError as e:
+        raise Refused(f"{file}: {e.strerror}")
+    except Exception:  # of any kind, and of many lines
+        raise Refused(f"{file} is no file that torch.load(FILE, weights_only=True) reads: {advice}")
+    if not isinstance(state, dict):
+        raise Refused(f"{file} has a {type(state).__name__} and no state_dict: {advice}")
+    others = [name for name, value in state.items() if not isinstance(value, torch.Tensor)]
+    if others:
+        raise Refused(f"{file} has no state_dict, as its {others[0]} is no tensor: {advice}")
+    return state
+
+
+def read_safetensors(torch, file):
+    """Returns the tensors of a file of safetensors: a header in JSON, and then their bytes."""
+    types = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
+             "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8,
+             "BOOL": torch.bool}
+    with open(file, "rb") as f:
+        data = bytearray(f.read())
+    length = int.from_bytes(data[:8], "little")
+    try:
+        header = json.loads(data[8 : 8 + length])
+        header.pop("__metadata__", None)
+        state = {}
+        for name, entry in header.items():
+            (lo, hi), kind = entry["data_offsets"], types[entry["dtype"]]
+            part = data[8 + length + lo : 8 + length + hi]
+            state[name] = (torch.frombuffer(part, dtype=kind) if part else torch.empty(0, dtype=kind)).view(
+                entry["shape"])
+        return state
+    except (ValueError, KeyError, TypeError, RuntimeError) as e:
+        raise Refused(f"{file} is no file of safetensors: {type(e).__name__}: {e}")
 
 
 def end_with_parent(life):
