@@ -51,6 +51,9 @@ const (
 // Constant is the class of a network that always predicts one half.
 const Constant = "Constant"
 
+// Stepping is the class of a network whose file has an optimizer, with the count of its steps as a state.
+const Stepping = "Stepping"
+
 // Kinds of a Fault.
 const (
 	Dies    = "dies"    // of SIGKILL

@@ -25,6 +25,7 @@ type stub struct {
 	width    int // embedding values among them
 	labels   int
 	constant bool // it predicts one half
+	stepping bool // it has an optimizer
 	areas    map[int][]float32
 	passes   map[int]*pass
 }
@@ -46,16 +47,17 @@ type config struct {
 
 // request is a line with a request.
 type request struct {
-	Do      string `json:"do"`
-	Pass    int    `json:"pass"`
-	Area    int    `json:"area"`
-	Params  int    `json:"params"`
-	Samples int    `json:"samples"`
-	Train   bool   `json:"train"`
-	Seed    uint64 `json:"seed"`
-	Offset  int64  `json:"offset"`
-	Floats  int    `json:"floats"`
-	File    string `json:"file"`
+	Do      string  `json:"do"`
+	Pass    int     `json:"pass"`
+	Area    int     `json:"area"`
+	Params  int     `json:"params"`
+	Samples int     `json:"samples"`
+	Train   bool    `json:"train"`
+	Seed    uint64  `json:"seed"`
+	Offset  int64   `json:"offset"`
+	Floats  int     `json:"floats"`
+	File    string  `json:"file"`
+	Share   float64 `json:"share"`
 }
 
 // serve answers requests until there are no more.
@@ -66,7 +68,7 @@ func serve() error {
 	if err := s.read(&c); err != nil {
 		return err
 	}
-	s.constant = c.Class == Constant
+	s.constant, s.stepping = c.Class == Constant, c.Class == Stepping
 	s.fault, s.width, s.inputs, s.labels = c.Arguments, c.Width, c.Width+len(c.Numbers), len(c.Labels)
 	for {
 		var r request
@@ -115,8 +117,12 @@ func (s *stub) answer(r request) error {
 			return err
 		}
 		tensor := map[string]any{"name": "linear.weight", "shape": []int{s.labels, s.inputs}}
-		return s.reply(map[string]any{"tensors": []any{tensor}, "buckets": [][2]int{{0, s.labels * s.inputs}},
-			"norms": []int{}})
+		answer := map[string]any{"tensors": []any{tensor}, "buckets": [][2]int{{0, s.labels * s.inputs}},
+			"norms": []int{}}
+		if s.stepping {
+			answer["slots"] = 1
+		}
+		return s.reply(answer)
 	case "init":
 		if err := s.fail(Init); err != nil {
 			return err
@@ -136,6 +142,9 @@ func (s *stub) answer(r request) error {
 		if err != nil {
 			return err
 		}
+		return s.reply(map[string]any{})
+	case "step":
+		s.step(r)
 		return s.reply(map[string]any{})
 	case "forward":
 		return s.forward(r)
@@ -160,6 +169,19 @@ func (s *stub) load(r request) error {
 	}
 	copy(s.areas[r.Area], weights)
 	return nil
+}
+
+// step takes a step of the optimizer, which is smaller from step to step.
+func (s *stub) step(r request) {
+	n := s.labels * s.inputs
+	params, grads, steps := s.areas[r.Area][:n], s.areas[r.Area][n:2*n], s.areas[r.Area][2*n:]
+	for i := range params {
+		if steps[i] != steps[i] { // NaN: the first
+			steps[i] = 0
+		}
+		steps[i]++
+		params[i] -= float32(r.Share) * grads[i] / steps[i]
+	}
 }
 
 // forward computes the logits of a group.

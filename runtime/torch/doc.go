@@ -1,8 +1,8 @@
 // Package torch runs a dense network that a user writes in PyTorch: jobs with model.kind = torch.
 //
-// Every rank has one Python, which has the module and nothing else: parameters, gradients, the optimizer and
-// its state are the framework's. A process without ranks has one only for as long as it asks what the module
-// is, and for predictions. So every mode works, sums over ranks have the order of the tree, and a
+// Every rank has one Python, which has the module and nothing else: parameters, gradients and the optimizer's
+// state are the framework's, also where torch.optim takes the steps. A process without ranks has one only for
+// as long as it asks what the module is, and for predictions. So every mode works, sums over ranks have the order of the tree, and a
 // checkpoint needs nothing from Python. The program of that process is python/tandem/worker.py, which is part
 // of this package.
 //
@@ -30,6 +30,8 @@
 //     module end with the first error, with this process, or when a request takes longer than a limit. Each
 //     leads a group, and what the module has started ends with it. A process that a signal has ended is
 //     model.ErrLost: a training may begin again, and a prediction is computed by another process.
+//   - torch.optim steps parameters of its own, with a state that comes and goes with every step. So no
+//     process holds a state that a checkpoint, or another rank, would have to ask for.
 //   - A job has the text of the file. So all processes of a run, and all that open its models, run the same.
 //   - A module is tried with made-up samples before it is trained: twice with each of two numbers of them,
 //     for state that it keeps, and made from two seeds, for random numbers that would differ from rank to

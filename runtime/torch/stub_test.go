@@ -15,9 +15,12 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/msg"
 	"tandem/internal/moduletest"
+	"tandem/runtime/checkpoint"
 	"tandem/runtime/export"
 	"tandem/runtime/torch"
 	"tandem/runtime/train"
@@ -140,6 +143,69 @@ func TestTrainingsBeginWithAStateDict(t *testing.T) {
 	}
 	_, err = runStubs(t.Context(), m, j)
 	want(t, err, "state_dict.pt is not a state_dict")
+}
+
+// The optimizer of a module's file trains the same bits on any number of ranks, also where the training goes
+// on from a checkpoint, and replicas of ranks. A dense PS, which has a part of the network, refuses it.
+func TestOptimizersOfModules(t *testing.T) {
+	m, j := stubs(t, moduletest.Fault{})
+	j.Model.Spec.Class = moduletest.Stepping
+	j.Model.Optimizer.Schedule = opt.Schedule{WarmUp: 4}
+	data := newSamples(10 * globalBatch)
+	run := func(ranks int, o train.Options) *train.Result {
+		j := j
+		j.Roles.Ranks, o.Backend = ranks, backend.Backend{Torch: m.Engine}
+		result, err := train.Run(t.Context(), j, data, data.all, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	same := func(what string, got, want *train.Result) {
+		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
+			t.Errorf("%s: dense %x, rows %x; one rank has %x, %x", what, got.DenseDigest, got.RowsDigest,
+				want.DenseDigest, want.RowsDigest)
+		}
+	}
+	whole := run(1, train.Options{})
+	same("2 ranks", run(2, train.Options{}), whole)
+	same("4 ranks", run(4, train.Options{}), whole)
+
+	folder := filepath.Join(t.TempDir(), "model")
+	const cut = 3
+	run(2, train.Options{End: cut, Trained: func(s exec.State) error {
+		parts, err := s.ExportDense()
+		if err != nil || parts[0].Optimizer[0] != cut {
+			t.Errorf("%v: a state of %v, want the steps", err, parts[0].Optimizer)
+		}
+		return checkpoint.Save(folder, &checkpoint.Manifest{Mode: job.Sync, Job: []byte("name: cut\n"),
+			Scaling: []batch.Scaling{{Std: 1}}}, s)
+	}})
+	saved, err := checkpoint.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saved.Close()
+	same("cut", run(2, train.Options{Begin: train.Begin{Step: cut, Model: saved}}), whole)
+
+	for mode, words := range map[string]string{"local-sgd": "", "async-average": "", job.Sequential: "",
+		"backup-workers": "", job.AsyncPS: "mode async-ps: the network has an optimizer of its own, which"} {
+		j := j.InMode(mode)
+		_, err := runStubs(t.Context(), m, j)
+		if words != "" {
+			want(t, err, words)
+		} else if err != nil {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+	j.Model.Optimizer.Schedule = opt.Schedule{}
+	if other := run(1, train.Options{}); other.DenseDigest == whole.DenseDigest {
+		t.Error("without the schedule, the same bits")
+	}
+	j.Model.Spec.Class = "Net"
+	if other := run(1, train.Options{}); other.DenseDigest == whole.DenseDigest {
+		t.Error("the optimizer of the job trains the same bits")
+	}
 }
 
 // Close ends a process that hangs, in the trial and in training, however long it may take.

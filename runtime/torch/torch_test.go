@@ -405,6 +405,13 @@ func TestStateDicts(t *testing.T) {
 	}
 }
 
+// Optimizers of torch.optim take the steps that they take alone, with a state that is kept between the steps
+// and a schedule. Those that need more are refused in a sentence.
+func TestOptimizersOfTorch(t *testing.T) {
+	m := modules(t)
+	runPython(t, m.Python, "testdata/optimizers.py", "python/tandem/worker.py", "testdata/net.py")
+}
+
 // A module that hangs is ended, and the error has the line at which it hangs.
 func TestModulesThatHangAreEnded(t *testing.T) {
 	if !*long {

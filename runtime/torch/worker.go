@@ -32,6 +32,7 @@ type request struct {
 	Floats  int             `json:"floats,omitempty"`
 	File    string          `json:"file,omitempty"`
 	Running []float32       `json:"running,omitempty"`
+	Share   float64         `json:"share"` // of the learning rates
 }
 
 // reply is a line of a process.

@@ -78,7 +78,7 @@ func (c *Config) zeros() model.Values {
 
 // newWeights returns the initial weights of a training's network.
 func (c *Config) newWeights() (*model.HostWeights, error) {
-	optimizer, err := opt.NewDense(c.Job.Model.Optimizer)
+	optimizer, err := model.OptimizerOf(c.Engine, c.Job.Model.Optimizer)
 	if err != nil {
 		return nil, err
 	}

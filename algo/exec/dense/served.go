@@ -45,6 +45,11 @@ func newServed(c Config, share, stepsPerStep int) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o, ok := c.Engine.(model.OwnOptimizer); ok && o.Optimizer(c.Job.Model.Optimizer) != nil {
+		return nil, fmt.Errorf("mode %s: the network has an optimizer of its own, which takes steps of the "+
+			"whole network, and each dense PS has a part of it: choose another mode, or leave it out",
+			c.Job.Training.Mode)
+	}
 	initial := sync.OnceValues(func() (model.Values, error) {
 		return model.InitialValues(c.Engine, c.Job.Training.Seed)
 	})

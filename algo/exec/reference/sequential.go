@@ -21,7 +21,6 @@ import (
 	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/model"
-	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
@@ -65,7 +64,7 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	if err != nil {
 		return nil, err
 	}
-	optimizer, err := opt.NewDense(t.Model.Optimizer)
+	optimizer, err := model.OptimizerOf(engine, t.Model.Optimizer)
 	if err != nil {
 		return nil, err
 	}

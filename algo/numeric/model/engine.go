@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"tandem/algo/numeric/kernel/nn"
+	"tandem/algo/numeric/opt"
 	"tandem/algo/unit"
 )
 
@@ -95,6 +96,25 @@ type Engine interface {
 // ErrLost is the error, by errors.Is, of an Engine outside of this process that has died, as of a lack of
 // memory. Another one can go on in its place.
 var ErrLost = errors.New("what computed the network has died")
+
+// OwnOptimizer is an Engine that may have an optimizer of its own.
+type OwnOptimizer interface {
+	Engine
+	// Optimizer returns the optimizer of the whole network, or nil if it is that of the job, which is the
+	// spec. Of the spec, one of its own takes the schedule and clip-norm.
+	Optimizer(spec opt.DenseSpec) opt.Dense
+}
+
+// OptimizerOf returns the optimizer of a network: that of its engine, if it has one, or that of the job.
+func OptimizerOf(e Engine, spec opt.DenseSpec) (opt.Dense, error) {
+	job, err := opt.NewDense(spec)
+	if o, ok := e.(OwnOptimizer); ok && err == nil {
+		if own := o.Optimizer(spec); own != nil {
+			return own, nil
+		}
+	}
+	return job, err
+}
 
 // Ranked is an Engine with a place for every rank to compute at.
 type Ranked interface {

@@ -91,12 +91,13 @@ func (w *HostWeights) Params() int { return len(w.state.Params) }
 // Steps implements Weights.
 func (w *HostWeights) Steps() int { return w.state.Steps }
 
-// StepSum implements Weights. It overwrites the sum, and returns nil.
+// StepSum implements Weights. It overwrites the sum, and returns the error of the engine, which may have the
+// optimizer.
 func (w *HostWeights) StepSum(sum *Vector, samples, step int) error {
 	w.optimizer.StepSum(w.state.Params, w.state.Optimizer, sum.Values, samples, step, w.pool)
 	w.state.Steps++
 	w.FoldStats(sum.Stats)
-	return nil
+	return w.engine.Err()
 }
 
 // Step takes an optimizer step with a mean gradient, at the learning rate for the number of steps taken so

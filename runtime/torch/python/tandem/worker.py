@@ -72,6 +72,7 @@ class Worker:
         self.bound = None  # the area of the values that the module has
         self.current = None  # the pass whose backward runs
         self.make_module(0)
+        self.optimizer = Optimizer(self, self.makes_optimizer) if self.makes_optimizer else None
 
     # The module and what is asked of it.
 
@@ -85,6 +86,8 @@ class Worker:
         source.__file__ = self.file
         sys.modules[source.__name__] = source
         exec(compile(text, self.file, "exec", dont_inherit=True), vars(source))
+        makes = getattr(source, "optimizer", None)
+        self.makes_optimizer = makes if inspect.isfunction(makes) else None
         name = self.config["class"]
         self.made_of = getattr(source, name, None)
         if not (inspect.isclass(self.made_of) and issubclass(self.made_of, self.torch.nn.Module)):
@@ -211,7 +214,8 @@ class Worker:
         self.check_gradients(output)
         self.try_predictions()
         self.check_constructor(fresh, output)
-        return {**self.layout(), "buckets": self.buckets, "own_loss": self.takes_labels}
+        slots = self.optimizer and len(self.optimizer.entries)
+        return {**self.layout(), "buckets": self.buckets, "own_loss": self.takes_labels, "slots": slots}
 
     def layout(self):
         """Returns what must be the same in every process of the module."""
@@ -379,6 +383,11 @@ class Worker:
         self.torch.save(state, request["file"])
         return {}
 
+    def step(self, request):
+        """Takes a step of the user's optimizer."""
+        self.optimizer.step(self.areas[request["area"]], request["share"])
+        return {}
+
     def bind(self, number):
         """Gives the module the parameters of an area."""
         if number == self.bound:
@@ -530,6 +539,85 @@ class Worker:
                 for b in (m.running_mean, m.running_var):
                     p.stats[at : at + b.numel()] = b
                     at += b.numel()
+
+
+class Optimizer:
+    """The torch.optim that a function of the user's file makes.
+
+    Its state is Tandem's: for every entry of a parameter's state a slot, which has a value for each value of
+    the parameter, or the same one if the entry is a number.
+    """
+
+    def __init__(self, worker, make):
+        self.torch = torch = worker.torch
+        self.size, self.places = worker.size, worker.places
+        at = worker.where_is(make)
+        self.parameters = [torch.nn.Parameter(torch.zeros_like(p)) for p in worker.parameters]
+        self.own = own = make(list(self.parameters))
+        if not isinstance(own, torch.optim.Optimizer):
+            raise Refused(f"{at}: optimizer returned a {type(own).__name__}; want a torch.optim.Optimizer of its "
+                          "parameters")
+        given = [id(p) for group in own.param_groups for p in group["params"]]
+        if sorted(given) != sorted(map(id, self.parameters)):
+            raise Refused(f"{at}: the optimizer has {len(given)} parameters; want each of the "
+                          f"{len(self.parameters)} that the function gets")
+        self.rates = [group.get("lr") for group in own.param_groups]
+        self.fresh = [self.copied(own.state.get(p, {})) for p in self.parameters]
+        for p in self.parameters:
+            p.grad = torch.zeros_like(p)
+        try:
+            own.step()
+        except TypeError as e:
+            raise Refused(f"{at}: {type(own).__name__} cannot take a step alone ({e}); take another")
+        self.like = [own.state[p] for p in self.parameters]
+        self.entries = sorted(k for k, v in self.like[0].items() if v is not None)
+        for p, state in zip(self.parameters, self.like):
+            if sorted(k for k, v in state.items() if v is not None) != self.entries:
+                raise Refused(f"{at}: the state of {type(own).__name__} differs from parameter to parameter; take "
+                              "another")
+            for key in self.entries:
+                if not self.fits(state[key], p):
+                    raise Refused(f"{at}: {key} of {type(own).__name__} has not the shape of its parameter and is "
+                                  "no number, or is not float32; take another")
+
+    def copied(self, state):
+        return {k: v.clone() if isinstance(v, self.torch.Tensor) else v for k, v in state.items()}
+
+    def fits(self, value, parameter):
+        if not isinstance(value, self.torch.Tensor):
+            return isinstance(value, (int, float))
+        return value.numel() == 1 or value.shape == parameter.shape and value.dtype == self.torch.float32
+
+    def step(self, area, share):
+        """Takes a step at a share of the learning rates. The area has parameters, gradients and slots."""
+        n = self.size
+        slots = {key: area[(2 + i) * n : (3 + i) * n] for i, key in enumerate(self.entries)}
+        for p, (lo, hi), fresh, like in zip(self.parameters, self.places, self.fresh, self.like):
+            p.data = area[lo:hi].view(p.shape)
+            p.grad = area[n + lo : n + hi].view(p.shape)
+            state = {key: None for key in like}
+            for key, slot in slots.items():
+                state[key] = self.entry(slot[lo:hi], like[key], p)
+            first = bool(slots) and any(s[lo : lo + 1].isnan().any() for s in slots.values())
+            self.own.state[p] = self.copied(fresh) if first else state
+        for group, rate in zip(self.own.param_groups, self.rates):
+            if rate is not None:
+                group["lr"] = rate * share
+        self.own.step()
+        for p, (lo, hi) in zip(self.parameters, self.places):
+            for key, slot in slots.items():
+                value = self.own.state[p][key]
+                if isinstance(value, self.torch.Tensor) and value.shape == p.shape:
+                    value = value.reshape(-1)
+                slot[lo:hi] = value
+
+    def entry(self, values, like, parameter):
+        """Returns an entry of a state from its part of a slot."""
+        if not isinstance(like, self.torch.Tensor):
+            return type(like)(values[0].item())
+        if like.shape == parameter.shape:
+            return values.view(like.shape)
+        return values[0].clone().to(like.dtype).view(like.shape)
 
 
 class Pass:

@@ -1,0 +1,95 @@
+"""Lets the optimizers of torch.optim take steps whose state Tandem keeps, and compares them with plain ones.
+
+    python optimizers.py WORKER NET
+"""
+
+import importlib.util
+import os
+import sys
+
+import torch
+from torch import optim
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(os.path.basename(path)[:-3], path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+worker = load(sys.argv[1])
+SLOTS = [{"name": name, "dim": 4, "ids": 0, "width": 4} for name in ("user", "item")]
+config = {"file": sys.argv[2], "source": open(sys.argv[2]).read(), "class": "Net", "arguments": {}, "slots": SLOTS,
+          "width": 8, "numbers": ["price"], "labels": ["click"], "limit": 60}
+w = worker.Worker(config, None, None)
+n = w.size
+
+
+def groups(parameters):
+    return optim.AdamW([{"params": [p for p in parameters if p.dim() > 1], "weight_decay": 0.1, "lr": 0.1},
+                        {"params": [p for p in parameters if p.dim() <= 1]}], lr=0.01)
+
+
+class Doubled(optim.SGD):
+    """Has a state of another type."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, 0.1)
+
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            self.state[p] = {"sum": p.detach().double()}
+
+
+STEPS, BREAK = 6, 3
+for make in (
+    lambda p: optim.SGD(p, 0.1),
+    lambda p: optim.SGD(p, 0.1, momentum=0.9, dampening=0.5),
+    groups,
+    lambda p: optim.Adam(p, 0.1, amsgrad=True),
+    lambda p: optim.Adagrad(p, 0.1, initial_accumulator_value=0.1),
+    lambda p: optim.RMSprop(p, 0.1, momentum=0.9, centered=True),
+    lambda p: optim.Adadelta(p),
+    lambda p: optim.Adamax(p),
+    lambda p: optim.NAdam(p),
+    lambda p: optim.RAdam(p),
+    lambda p: optim.Rprop(p),
+):
+    own = worker.Optimizer(w, make)
+    draw = torch.Generator().manual_seed(1)
+    area = torch.full(((2 + len(own.entries)) * n,), float("nan"))
+    area[:n] = initial = torch.rand(n, generator=draw)
+    plain = [torch.nn.Parameter(area[lo:hi].view(p.shape).clone()) for (lo, hi), p in zip(w.places, w.parameters)]
+    other = make(plain)
+    rates = [group["lr"] for group in other.param_groups]
+    for step in range(STEPS):
+        if step == BREAK:  # it goes on with what is in the area alone
+            own, area = worker.Optimizer(w, make), area.clone()
+        area[n : 2 * n] = torch.rand(n, generator=draw) - 0.5
+        for (lo, hi), p in zip(w.places, plain):
+            p.grad = area[n + lo : n + hi].view(p.shape).clone()
+        for group, rate in zip(other.param_groups, rates):
+            group["lr"] = rate / (1 + step)
+        own.step(area, 1 / (1 + step))
+        other.step()
+    worst = max(float((area[lo:hi] - p.detach().reshape(-1)).abs().max()) for (lo, hi), p in zip(w.places, plain))
+    if not worst < 1e-6 or torch.equal(area[:n], initial):
+        sys.exit(f"{own.own}: parameters differ by {worst}")
+
+refused = {
+    "returned a int; want a torch.optim.Optimizer of its parameters": lambda p: 7,
+    "the optimizer has 1 parameters; want each of the 6 that the function gets": lambda p: optim.SGD(p[:1], 0.1),
+    "LBFGS cannot take a step alone": lambda p: optim.LBFGS(p),
+    "has not the shape of its parameter and is no number, or is not float32": Doubled,
+}
+if hasattr(optim, "Adafactor"):  # since torch 2.5
+    refused["of Adafactor has not the shape of its parameter"] = lambda p: optim.Adafactor(p)
+for words, make in refused.items():
+    try:
+        worker.Optimizer(w, make)
+        sys.exit(f"no error; want {words}")
+    except worker.Refused as e:
+        if words not in str(e):
+            sys.exit(f"{e}; want {words}")
+print("good")
