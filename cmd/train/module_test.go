@@ -44,7 +44,7 @@ func TestModuleOfATableIsTrained(t *testing.T) {
 		t.Fatal(&stderr)
 	}
 	printed := strings.Join(strings.Fields(stdout.String()), " ")
-	for _, words := range []string{"Constant of net.py, in PyTorch",
+	for _, words := range []string{"Constant of net.py, in PyTorch " + moduletest.Version,
 		"of a torch, whose log loss there is 0.6931"} {
 		if !strings.Contains(printed, words) {
 			t.Errorf("no %q in %s", words, &stdout)

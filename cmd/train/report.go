@@ -39,6 +39,8 @@ type report struct {
 	Model      string  `json:"model"`
 	Engine     string  `json:"engine"`        // what multiplies the matrices of the network
 	EngineRate float64 `json:"engine_gflops"` // its speed, measured before the runs
+	// Torch is the version of torch that ran a module; empty: there is none.
+	Torch string `json:"torch,omitempty"`
 	// Devices are the GPUs that compute the network of the ranks; none: the processors do.
 	Devices     []string `json:"devices,omitempty"`
 	Seed        uint64   `json:"seed"`
@@ -246,7 +248,7 @@ func (r *report) writeText(w io.Writer) error {
 // network says which network is trained, and what computes it.
 func (r *report) network() string {
 	if spec := r.job.Model; spec.Kind == model.Torch {
-		return fmt.Sprintf("%s of %s, in PyTorch", spec.Class, filepath.Base(spec.File))
+		return fmt.Sprintf("%s of %s, in PyTorch %s", spec.Class, filepath.Base(spec.File), r.Torch)
 	}
 	return fmt.Sprintf("%s on %s: %.0f GFLOP/s on this machine", r.Model, r.Engine, r.EngineRate)
 }

@@ -49,6 +49,7 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 		saved := f.checkpoints.last != "" || len(trainedIn(folder.Path())) > 0
 		return p.rescue(folder, j, f.checkpoints, interrupted(ctx, err, saved))
 	}
+	report.Torch = f.modules.Torch()
 	settings, err := p.writeJob(folder.Path(), j, f)
 	if err != nil {
 		return err

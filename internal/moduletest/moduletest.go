@@ -51,6 +51,12 @@ const (
 // Constant is the class of a network that always predicts one half.
 const Constant = "Constant"
 
+// Own is the class of a network with a loss of its own: half the squared error.
+const Own = "Own"
+
+// Version is that of torch which the stub says it is.
+const Version = "0.stub"
+
 // Stepping is the class of a network whose file has an optimizer, with the count of its steps as a state.
 const Stepping = "Stepping"
 

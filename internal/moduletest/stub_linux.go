@@ -25,6 +25,7 @@ type stub struct {
 	width    int // embedding values among them
 	labels   int
 	constant bool // it predicts one half
+	own      bool // it computes its loss
 	stepping bool // it has an optimizer
 	areas    map[int][]float32
 	passes   map[int]*pass
@@ -68,7 +69,7 @@ func serve() error {
 	if err := s.read(&c); err != nil {
 		return err
 	}
-	s.constant, s.stepping = c.Class == Constant, c.Class == Stepping
+	s.constant, s.stepping, s.own = c.Class == Constant, c.Class == Stepping, c.Class == Own
 	s.fault, s.width, s.inputs, s.labels = c.Arguments, c.Width, c.Width+len(c.Numbers), len(c.Labels)
 	for {
 		var r request
@@ -118,7 +119,7 @@ func (s *stub) answer(r request) error {
 		}
 		tensor := map[string]any{"name": "linear.weight", "shape": []int{s.labels, s.inputs}}
 		answer := map[string]any{"tensors": []any{tensor}, "buckets": [][2]int{{0, s.labels * s.inputs}},
-			"norms": []int{}}
+			"norms": []int{}, "own_loss": s.own, "torch": Version}
 		if s.stepping {
 			answer["slots"] = 1
 		}
@@ -202,8 +203,7 @@ func (s *stub) forward(r request) error {
 	cut(1) // statistics
 	p.embeddings, p.embeddingGrads = cut(n*s.width), cut(n*s.width)
 	p.numbers = cut(n * (s.inputs - s.width))
-	cut(n * s.labels)
-	logits := cut(n * s.labels)
+	labels, logits := cut(n*s.labels), cut(n*s.labels)
 	p.logitGrads = cut(n * s.labels)
 	for i := range n {
 		for label := range s.labels {
@@ -216,8 +216,21 @@ func (s *stub) forward(r request) error {
 			logits[i*s.labels+label] = sum
 		}
 	}
+	if s.own && r.Train {
+		lossOf(logits, labels, p.logitGrads)
+	}
 	s.passes[r.Pass] = p
 	return s.reply(map[string]any{"pass": r.Pass})
+}
+
+// lossOf writes the gradients of half the squared error, and the sum of it in the place of the first logit.
+func lossOf(logits, labels, grads []float32) {
+	loss := float32(0)
+	for i, z := range logits {
+		grads[i] = z - labels[i]
+		loss += grads[i] * grads[i] / 2
+	}
+	logits[0] = loss
 }
 
 // weights returns those of a label.

@@ -2,9 +2,9 @@
 //
 // Every rank has one Python, which has the module and nothing else: parameters, gradients and the optimizer's
 // state are the framework's, also where torch.optim takes the steps. A process without ranks has one only for
-// as long as it asks what the module is, and for predictions. So every mode works, sums over ranks have the order of the tree, and a
-// checkpoint needs nothing from Python. The program of that process is python/tandem/worker.py, which is part
-// of this package.
+// as long as it asks what the module is, and for predictions. So every mode works, sums over ranks have the
+// order of the tree, and a checkpoint needs nothing from Python. The program of that process is
+// python/tandem/worker.py, which is part of this package.
 //
 // Requests and replies are lines of JSON on two pipes, answered in order. Numbers lie in memory that both
 // processes map. It is cut into areas: the parameters of a replica, and for every pass its inputs, results

@@ -78,11 +78,11 @@ func (e *engine) checkLoss(schema *batch.Schema) error {
 	case schema.Weight != "":
 		return fmt.Errorf("%s of %s computes its own loss, which has no weights of rows (%s): return logits",
 			e.spec.Class, e.spec.File, schema.Weight)
-	case e.spec.Loss != "" || slices.ContainsFunc(e.spec.Heads, func(h model.Head) bool {
+	case slices.ContainsFunc(e.spec.Heads, func(h model.Head) bool {
 		return h.Weight != 0 || h.PositiveWeight != 0
 	}):
-		return fmt.Errorf("%s of %s computes its own loss: leave model.loss, weight and positive-weight "+
-			"out, or return logits", e.spec.Class, e.spec.File)
+		return fmt.Errorf("%s of %s computes its own loss: leave weight and positive-weight out, or return "+
+			"logits", e.spec.Class, e.spec.File)
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func checkLosses(t *testing.T, m *torch.Modules, j job.Job, schema *batch.Schema
 	want(t, err, "TwoTower of "+j.Model.File+" computes its own loss, which has no weights of rows")
 	j.Model.Heads = []model.Head{{Weight: 2}}
 	_, err = m.Engine(&j, schema)
-	want(t, err, "computes its own loss: leave model.loss, weight and positive-weight out, or return logits")
+	want(t, err, "computes its own loss: leave weight and positive-weight out, or return logits")
 }
 
 // repeated is samples, several times.

@@ -26,9 +26,10 @@ type Modules struct {
 	// Begin, if it is not empty, is a file with the state_dict with which trainings begin.
 	Begin string
 
-	mu     sync.Mutex
-	closed bool
-	all    map[string]*processes // by configuration
+	mu      sync.Mutex
+	closed  bool
+	all     map[string]*processes // by configuration
+	version string                // of torch
 
 	printing sync.Mutex // to Stderr
 }
@@ -119,6 +120,9 @@ func (m *Modules) processes(config []byte) (*processes, error) {
 		p.close()
 		return nil, err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.version = p.Torch
 	return p, nil
 }
 
@@ -175,6 +179,13 @@ func refuse(j *job.Job, schema *batch.Schema) error {
 		return errors.New("the data have no slots, so there is no embedding for a module")
 	}
 	return nil
+}
+
+// Torch returns the version of torch that the modules run on, or "" if none has been described.
+func (m *Modules) Torch() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.version
 }
 
 // Close ends all processes for good, also those that hang, and returns when they have ended.

@@ -142,6 +142,12 @@ func (p *pass) compute(params, running []float32, in model.Input, train bool) er
 	copy(v.embeddings, in.Embeddings)
 	copy(v.numbers, in.Dense)
 	copy(v.labels, in.Labels)
+	if units := p.layout.Units; units != nil && p.OwnLoss { // in the units of what the module returns
+		for i := range in.Labels {
+			u := units[i%len(units)]
+			v.labels[i] = (v.labels[i] - u.Center) / u.Scale
+		}
+	}
 	copy(v.running, running)
 	own, err := p.parameters(params)
 	if err != nil {

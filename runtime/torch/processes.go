@@ -44,6 +44,7 @@ type description struct {
 	Buckets [][2]int `json:"buckets"`
 	Norms   []int    `json:"norms"`    // features of the batch norms
 	OwnLoss bool     `json:"own_loss"` // the module computes its loss
+	Torch   string   `json:"torch"`    // its version
 	Slots   *int     `json:"slots"`    // values of a parameter in the state of torch.optim; nil: not used
 }
 

@@ -208,6 +208,25 @@ func TestOptimizersOfModules(t *testing.T) {
 	}
 }
 
+// A module with a loss of its own gets labels that are numbers in the units of what it returns: half their
+// squared error is model.loss = squared.
+func TestOwnLossOfNumbers(t *testing.T) {
+	m, j := stubs(t, moduletest.Fault{})
+	j.Model.Loss, j.Model.Heads = model.SquaredLoss, []model.Head{{Center: 0.25, Scale: 0.5}}
+	want, err := runStubs(t.Context(), m, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Model.Class = moduletest.Own
+	got, err := runStubs(t.Context(), m, j)
+	if err != nil || got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
+		t.Errorf("%v: other bits than those of the loss of the job", err)
+	}
+	if m.Torch() != moduletest.Version {
+		t.Errorf("torch %q", m.Torch())
+	}
+}
+
 // Close ends a process that hangs, in the trial and in training, however long it may take.
 func TestCloseEndsProcessesThatHang(t *testing.T) {
 	for _, at := range []string{moduletest.Describe, moduletest.Train} {

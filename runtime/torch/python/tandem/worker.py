@@ -215,7 +215,8 @@ class Worker:
         self.try_predictions()
         self.check_constructor(fresh, output)
         slots = self.optimizer and len(self.optimizer.entries)
-        return {**self.layout(), "buckets": self.buckets, "own_loss": self.takes_labels, "slots": slots}
+        return {**self.layout(), "buckets": self.buckets, "own_loss": self.takes_labels, "slots": slots,
+                "torch": self.torch.__version__}
 
     def layout(self):
         """Returns what must be the same in every process of the module."""
