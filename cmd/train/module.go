@@ -9,6 +9,7 @@ import (
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
+	"tandem/datasets"
 	"tandem/internal/cli"
 )
 
@@ -36,6 +37,20 @@ func (f *flags) beginsWithState(j *job.Job) error {
 			"with a state_dict", f.checkpoints.initFrom), Hint: "name a folder such as RESULTS/sync/model"}
 	}
 	f.state = f.checkpoints.initFrom
+	return nil
+}
+
+// trace writes to the job of a module what its network costs, for the simulator.
+func (f *flags) trace(j *job.Job) error {
+	if j.Model.Kind != model.Torch {
+		return nil
+	}
+	schema := datasets.WithDims(f.opened.Schema, j)
+	engine, err := f.modules.Engine(j, &schema)
+	if err != nil {
+		return err
+	}
+	j.Model.Traced = model.NewTraced(engine.Layout())
 	return nil
 }
 

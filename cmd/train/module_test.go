@@ -10,6 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/unit"
 	"tandem/internal/moduletest"
 )
 
@@ -34,21 +38,31 @@ func moduleTable(t *testing.T) (table, module string) {
 	return table, module
 }
 
-// A module that is named for a table is what is trained, though a logistic regression predicts better.
+// A module that is named for a table is what is trained, though a logistic regression predicts better. The
+// report has a prediction of its speed, and the job of the results what its network costs.
 func TestModuleOfATableIsTrained(t *testing.T) {
 	table, module := moduleTable(t)
 	var stdout, stderr bytes.Buffer
+	out := filepath.Join(t.TempDir(), "out")
 	code := run([]string{"--data", table, "--model", module + ":" + moduletest.Constant,
-		"--out", filepath.Join(t.TempDir(), "out"), "--without", "importance"}, &stdout, &stderr)
+		"--out", out, "--without", "importance"}, &stdout, &stderr)
 	if code != 0 {
 		t.Fatal(&stderr)
 	}
 	printed := strings.Join(strings.Fields(stdout.String()), " ")
 	for _, words := range []string{"Constant of net.py, in PyTorch " + moduletest.Version,
-		"of a torch, whose log loss there is 0.6931"} {
+		"of a torch, whose log loss there is 0.6931", "Simulated: the same job on 2 ranks of"} {
 		if !strings.Contains(printed, words) {
 			t.Errorf("no %q in %s", words, &stdout)
 		}
+	}
+	j, err := job.Load(filepath.Join(out, "job.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout, err := model.LayoutOf(j.Model.Spec, &batch.Schema{})
+	if err != nil || layout.Cost.ForwardFLOPs != unit.FLOPs(2*layout.Params) { // of a linear network
+		t.Errorf("%v: %+v", err, layout)
 	}
 }
 

@@ -53,7 +53,6 @@ type report struct {
 	Comparisons []comparison `json:"comparisons"`
 	Worth       *modelWorth  `json:"worth"` // null where the labels are no classes
 	Simulated   []prediction `json:"simulated"`
-	Unsimulated string       `json:"unsimulated,omitempty"` // why there is no prediction
 
 	// Reading is, by mode, the share of a run's time in which its data loader was
 	// waiting for rows.

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"tandem/algo/job"
-	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/fault"
 	"tandem/datasets"
 	"tandem/internal/cli"
@@ -37,10 +36,6 @@ const samples = 32
 // them. It does nothing if the flags leave the prediction out, or if slots have dimensions of their own.
 func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
 	if slices.Contains(f.without, predictionPart) || len(j.SlotDims()) > 0 { // these have no price
-		return nil
-	}
-	if j.Model.Kind == model.Torch {
-		r.Unsimulated = "not predicted: what a module of PyTorch costs is not known"
 		return nil
 	}
 	w, layout, err := workload.Counted(data, &j)
@@ -82,10 +77,6 @@ func describe(c *job.Cluster) string {
 }
 
 func (r *report) writeSimulated(w io.Writer) error {
-	if r.Unsimulated != "" {
-		_, err := fmt.Fprintf(w, "\nSimulated: %s.\n", r.Unsimulated)
-		return err
-	}
 	if len(r.Simulated) == 0 {
 		return nil
 	}

@@ -40,6 +40,9 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	defer context.AfterFunc(ctx, f.modules.Close)() // a module that hangs must not keep the program
 	var report *report
 	if err = p.choose(ctx, &j, &f); err == nil {
+		err = f.trace(&j)
+	}
+	if err == nil {
 		report, err = p.measure(ctx, j, f, folder.Path())
 	}
 	if err == nil {

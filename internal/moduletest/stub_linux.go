@@ -119,7 +119,9 @@ func (s *stub) answer(r request) error {
 		}
 		tensor := map[string]any{"name": "linear.weight", "shape": []int{s.labels, s.inputs}}
 		answer := map[string]any{"tensors": []any{tensor}, "buckets": [][2]int{{0, s.labels * s.inputs}},
-			"norms": []int{}, "own_loss": s.own, "torch": Version}
+			"norms": []int{}, "own_loss": s.own, "torch": Version,
+			"cost": map[string]any{"forward": 2 * s.inputs * s.labels, "backward": 4 * s.inputs * s.labels,
+				"bytes": 8 * s.labels, "kernels": 1}}
 		if s.stepping {
 			answer["slots"] = 1
 		}

@@ -289,9 +289,6 @@ func lay(w cost.Workload, schema *batch.Schema, j *job.Job) (cost.Workload, *mod
 		return w, nil, fmt.Errorf("rows.%w", err)
 	}
 	w.RowBytes, w.RowState = table.RowBytes(w.RowDim, rows, precision)
-	engine, err := model.New(j.Model.Spec, schema, nil)
-	if err != nil {
-		return w, nil, err
-	}
-	return w, engine.Layout(), nil
+	layout, err := model.LayoutOf(j.Model.Spec, schema)
+	return w, layout, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/unit"
 )
 
 // engine is the module of one training. It is a model.Ranked: every rank of this process has a Python.
@@ -58,6 +59,8 @@ func newEngine(p *processes, spec model.Spec, schema *batch.Schema) (*engine, er
 	if l.Running > 0 {
 		l.Stats = 1 + l.Running
 	}
+	l.Cost = model.Cost{ForwardFLOPs: unit.FLOPs(p.Cost.Forward), BackwardFLOPs: unit.FLOPs(p.Cost.Backward),
+		ActivationBytes: unit.Bytes(p.Cost.Bytes), Kernels: p.Cost.Kernels}
 	if err := e.checkLoss(schema); err != nil {
 		return nil, err
 	}

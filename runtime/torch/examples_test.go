@@ -208,6 +208,12 @@ func TestModulesAreTheBuiltInNetworks(t *testing.T) {
 			t.Fatal(err)
 		}
 		compare(t, c.class, own, module)
+		a, b := own.Layout().Cost, module.Layout().Cost
+		t.Logf("%s: %+v, as a module %+v", c.class, a, b)
+		if a.ForwardFLOPs != b.ForwardFLOPs && c.class == "Tower" || b.Kernels == 0 ||
+			b.ActivationBytes < a.ActivationBytes/2 || b.ActivationBytes > 2*a.ActivationBytes {
+			t.Errorf("%s costs %+v, and as a module %+v", c.class, a, b)
+		}
 	}
 }
 

@@ -44,8 +44,14 @@ type description struct {
 	Buckets [][2]int `json:"buckets"`
 	Norms   []int    `json:"norms"`    // features of the batch norms
 	OwnLoss bool     `json:"own_loss"` // the module computes its loss
-	Torch   string   `json:"torch"`    // its version
-	Slots   *int     `json:"slots"`    // values of a parameter in the state of torch.optim; nil: not used
+	Cost    struct { // of a sample, and the operations of a forward pass
+		Forward  float64 `json:"forward"` // FLOPs
+		Backward float64 `json:"backward"`
+		Bytes    float64 `json:"bytes"`
+		Kernels  int     `json:"kernels"`
+	} `json:"cost"`
+	Torch string `json:"torch"` // its version
+	Slots *int   `json:"slots"` // values of a parameter in the state of torch.optim; nil: not used
 }
 
 // newProcesses returns those of a module, of which none runs.

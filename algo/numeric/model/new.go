@@ -30,7 +30,7 @@ func New(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error
 	}
 	if spec.Kind == Torch {
 		return nil, fmt.Errorf("model.kind = %s: only PyTorch knows the network. cmd/train, cmd/node, "+
-			"cmd/serve and cmd/model predict run it; it cannot be simulated or written as ONNX", Torch)
+			"cmd/serve and cmd/model run it; the job.yaml of its results can be simulated", Torch)
 	}
 	if products == nil {
 		products = gemm.NewProducts(nil)

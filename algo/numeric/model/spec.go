@@ -58,6 +58,9 @@ type Spec struct {
 	// Source is the text of File, of at most 256 KiB, which is what runs. It is read with the job, and so in
 	// every saved model.
 	Source string `yaml:"source,omitempty"`
+	// Traced is what a training has found that a torch costs, so that the simulator knows it. It is written
+	// to the job of the results.
+	Traced *Traced `yaml:"traced,omitempty"`
 	// EmbeddingDim is the length of the embedding of an id, which is the row but
 	// for deepfm, whose rows have one value more: a linear weight, the first.
 	// Used by deepfm, dlrm, dcn-v2, feed-forward and torch.
@@ -235,6 +238,9 @@ func (s Spec) Validate() error {
 func (s Spec) validateTorch() error {
 	if s.File == "" || s.Class == "" {
 		return fmt.Errorf("kind = %s needs file and class: those of a subclass of torch.nn.Module", Torch)
+	}
+	if err := s.Traced.validate(); err != nil {
+		return fmt.Errorf("traced.%w", err)
 	}
 	return checkRange("embedding-dim", s.EmbeddingDim, 1, embeddingDimMax)
 }

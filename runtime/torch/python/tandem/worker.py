@@ -212,11 +212,12 @@ class Worker:
         fresh = self.values()
         output = self.try_training()
         self.check_gradients(output)
+        cost = self.count()
         self.try_predictions()
         self.check_constructor(fresh, output)
         slots = self.optimizer and len(self.optimizer.entries)
         return {**self.layout(), "buckets": self.buckets, "own_loss": self.takes_labels, "slots": slots,
-                "torch": self.torch.__version__}
+                "cost": cost, "torch": self.torch.__version__}
 
     def layout(self):
         """Returns what must be the same in every process of the module."""
@@ -296,6 +297,24 @@ class Worker:
                 raise self.refused(f"forward does not use parameter {name}, or uses it without a gradient")
             if g.layout != self.torch.strided:
                 raise self.refused(f"the gradient of {name} is sparse; leave out sparse=True")
+
+    def count(self):
+        """Returns what a sample costs in training, as PyTorch counts it."""
+        from torch.utils.flop_counter import FlopCounterMode
+
+        samples = TRIALS[-1]
+        with FlopCounterMode(display=False) as forward, outputs(self.torch) as written:
+            output = self.train_once(samples)
+        self.trial = [None] * len(self.parameters)
+        with FlopCounterMode(display=False) as backward:
+            output.sum().backward()
+        self.trial = None
+        return {
+            "forward": forward.get_total_flops() / samples,
+            "backward": backward.get_total_flops() / samples,
+            "bytes": 2 * written.bytes / samples,  # written, and read by the next
+            "kernels": written.kernels,
+        }
 
     def check_constructor(self, fresh, output):
         """Refuses a module whose parameters do not follow from the seed, or that depends on other random
@@ -658,6 +677,24 @@ class Pass:
             if count:
                 seed = zlib.crc32(ctypes.string_at(values.data_ptr(), 4 * count), seed)
         return seed
+
+
+def outputs(torch):
+    """Returns a context that counts the operations of torch that write memory, and the bytes that they write."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Outputs(TorchDispatchMode):
+        bytes = kernels = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            if not getattr(function, "is_view", False):
+                self.kernels += 1
+                every = result if isinstance(result, (tuple, list)) else [result]
+                self.bytes += sum(t.numel() * t.element_size() for t in every if isinstance(t, torch.Tensor))
+            return result
+
+    return Outputs()
 
 
 def listed(names):
