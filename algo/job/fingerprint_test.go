@@ -1,6 +1,10 @@
 package job
 
-import "testing"
+import (
+	"testing"
+
+	"tandem/algo/numeric/model"
+)
 
 // Without TANDEM_DATA, data lie beside the job file that names them.
 func TestDataFolder(t *testing.T) {
@@ -32,5 +36,23 @@ func TestFingerprintHasModeSettings(t *testing.T) {
 	if of("{mode: ssp, mode-settings: {slack: 3}}") != implicit ||
 		of("{mode: ssp, mode-settings: {slack: 4}}") == implicit {
 		t.Error("a fingerprint does not follow the values in use")
+	}
+}
+
+// What a module costs, which another version of torch counts otherwise, makes no other training of it.
+func TestFingerprintHasNoCost(t *testing.T) {
+	j := Default()
+	j.Model.Spec = model.Spec{Kind: model.Torch, Class: "Net", Source: "class Net: pass\n", EmbeddingDim: 4}
+	traced := j
+	traced.Model.Traced = &model.Traced{Buckets: []int{8}, Kernels: 9}
+	plain, err := j.Fingerprint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := traced.Fingerprint(); err != nil || string(other) != string(plain) {
+		t.Errorf("%v: another fingerprint", err)
+	}
+	if d, err := traced.DifferenceButRoles(j); err != nil || d != nil {
+		t.Errorf("%v: %v", err, d)
 	}
 }

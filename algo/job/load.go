@@ -90,10 +90,11 @@ func (j Job) Fingerprint() ([]byte, error) {
 	return sum[:], err
 }
 
-// compared returns the settings that Fingerprint covers. A module is what its text says, in whichever folder.
+// compared returns the settings that Fingerprint covers. A module is what its text says, in whichever folder;
+// what it costs depends on the version of torch, and decides nothing of a training.
 func (j Job) compared() Job {
 	j = j.Resolved()
-	j.Name, j.Cluster = "", Cluster{}
+	j.Name, j.Cluster, j.Model.Traced = "", Cluster{}, nil
 	if j.Model.Source != "" {
 		j.Model.File = ""
 	}
