@@ -42,6 +42,36 @@ class Doubled(optim.SGD):
             self.state[p] = {"sum": p.detach().double()}
 
 
+class Slower(optim.SGD):
+    """Counts its steps in an attribute, in a group, or in a part of one of these."""
+
+    def __init__(self, parameters, count):
+        super().__init__(parameters, 0.1)
+        self.count, self.n, self.parts = count, 0, [{"n": torch.zeros(1)}]
+        self.param_groups[0]["k"] = 0
+
+    def step(self):
+        if self.param_groups[0]["params"][0].grad.any():  # as Prodigy, which waits for a gradient
+            self.count(self)
+        super().step()
+
+
+def count_attribute(own):
+    own.n += 1
+
+
+def count_group(own):
+    own.param_groups[0]["k"] += 1
+
+
+def count_part(own):
+    own.parts[0]["n"] += 1
+
+
+def count_state(own):
+    own.state["n"] = {"n": 1 + own.state.get("n", {"n": 0})["n"]}
+
+
 STEPS, BREAK = 6, 3
 for make in (
     lambda p: optim.SGD(p, 0.1),
@@ -82,6 +112,10 @@ refused = {
     "the optimizer has 1 parameters; want each of the 6 that the function gets": lambda p: optim.SGD(p[:1], 0.1),
     "LBFGS cannot take a step alone": lambda p: optim.LBFGS(p),
     "has not the shape of its parameter and is no number, or is not float32": Doubled,
+    "a step of Slower changes self.n, which is no state of a parameter": lambda p: Slower(p, count_attribute),
+    "changes k of group 0": lambda p: Slower(p, count_group),
+    "changes self.parts": lambda p: Slower(p, count_part),
+    "changes state['n']": lambda p: Slower(p, count_state),
 }
 if hasattr(optim, "Adafactor"):  # since torch 2.5
     refused["of Adafactor has not the shape of its parameter"] = lambda p: optim.Adafactor(p)
@@ -92,4 +126,15 @@ for words, make in refused.items():
     except worker.Refused as e:
         if words not in str(e):
             sys.exit(f"{e}; want {words}")
+
+config["source"] += """
+import functools
+optimizer = functools.partial(torch.optim.AdamW, lr=0.1)
+"""
+try:
+    worker.Worker(config, None, None)
+    sys.exit("no error of a partial")
+except worker.Refused as e:
+    if "net.py: optimizer is a partial; want a function: def optimizer(parameters)" not in str(e):
+        sys.exit(str(e))
 print("good")

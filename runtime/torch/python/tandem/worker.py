@@ -10,6 +10,7 @@ import sys
 if sys.path[0] == "":  # the working directory, whose files are not those that are imported here
     sys.path.pop(0)
 
+import collections
 import ctypes
 import faulthandler
 import fcntl
@@ -88,6 +89,9 @@ class Worker:
         exec(compile(text, self.file, "exec", dont_inherit=True), vars(source))
         makes = getattr(source, "optimizer", None)
         self.makes_optimizer = makes if inspect.isfunction(makes) else None
+        if not self.makes_optimizer and (callable(makes) or isinstance(makes, self.torch.optim.Optimizer)):
+            raise Refused(f"{self.file}: optimizer is a {type(makes).__name__}; want a function: "
+                          "def optimizer(parameters)")
         name = self.config["class"]
         self.made_of = getattr(source, name, None)
         if not (inspect.isclass(self.made_of) and issubclass(self.made_of, self.torch.nn.Module)):
@@ -584,12 +588,19 @@ class Optimizer:
         self.rates = [group.get("lr") for group in own.param_groups]
         self.fresh = [self.copied(own.state.get(p, {})) for p in self.parameters]
         for p in self.parameters:
-            p.grad = torch.zeros_like(p)
+            p.grad = torch.ones_like(p)
+        before = self.beside()
         try:
             own.step()
+            self.like = [self.copied(own.state[p]) for p in self.parameters]
+            own.step()  # some write in the second what they had before the first
         except TypeError as e:
             raise Refused(f"{at}: {type(own).__name__} cannot take a step alone ({e}); take another")
-        self.like = [own.state[p] for p in self.parameters]
+        after = self.beside()
+        changed = [name for name in after if after[name] != before.get(name)]
+        if changed:
+            raise Refused(f"{at}: a step of {type(own).__name__} changes {changed[0]}, which is no state of a "
+                          "parameter and would be lost; take another")
         self.entries = sorted(k for k, v in self.like[0].items() if v is not None)
         for p, state in zip(self.parameters, self.like):
             if sorted(k for k, v in state.items() if v is not None) != self.entries:
@@ -599,6 +610,15 @@ class Optimizer:
                 if not self.fits(state[key], p):
                     raise Refused(f"{at}: {key} of {type(own).__name__} has not the shape of its parameter and is "
                                   "no number, or is not float32; take another")
+
+    def beside(self):
+        """Returns what the optimizer has beside the state of its parameters, to be compared, by name."""
+        own = self.own
+        known = {id(part): "known" for part in (own, own.state, own.param_groups, *self.parameters)}
+        parts = {f"self.{k}": v for k, v in vars(own).items() if k not in ("state", "param_groups")}
+        parts.update((f"{k} of group {i}", v) for i, g in enumerate(own.param_groups) for k, v in g.items())
+        parts.update((f"state[{k!r}]", v) for k, v in own.state.items() if id(k) not in known)
+        return {name: picture(self.torch, part, dict(known)) for name, part in parts.items()}
 
     def copied(self, state):
         return {k: v.clone() if isinstance(v, self.torch.Tensor) else v for k, v in state.items()}
@@ -695,6 +715,26 @@ def outputs(torch):
             return result
 
     return Outputs()
+
+
+def picture(torch, value, known):
+    """Returns what tells whether a value has changed, also in its parts, but for those that are known by id."""
+    if id(value) in known:
+        return known[id(value)]
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.shape, value.detach().reshape(-1).tolist()
+    if isinstance(value, torch.Generator):
+        return value.get_state().tolist()
+    if isinstance(value, (int, float, str, type, types.ModuleType, types.FunctionType)):
+        return repr(value)
+    known[id(value)] = f"part {len(known)}"  # it may have itself as a part
+    if isinstance(value, dict):
+        return [(picture(torch, k, known), picture(torch, v, known)) for k, v in value.items()]
+    if isinstance(value, (list, tuple, collections.deque)):
+        return [picture(torch, v, known) for v in value]
+    if hasattr(value, "__dict__"):
+        return picture(torch, vars(value), known)
+    return repr(value)
 
 
 def listed(names):
