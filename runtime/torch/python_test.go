@@ -14,7 +14,9 @@ import (
 // runPython runs a script, which ends by printing good.
 func runPython(t *testing.T, python, script string, args ...string) {
 	t.Helper()
-	out, err := osexec.Command(python, append([]string{script}, args...)...).CombinedOutput()
+	command := osexec.Command(python, append([]string{script}, args...)...)
+	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1") // in the source
+	out, err := command.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "good\n") {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -27,7 +29,7 @@ func TestPythonPackage(t *testing.T) {
 	if err != nil {
 		t.Skip("needs python3")
 	}
-	runPython(t, python, "testdata/package.py", "python")
+	runPython(t, python, "testdata/package.py", "python", t.TempDir())
 }
 
 // What the package trains and loads predicts in plain PyTorch what the model does, to 1e-5.

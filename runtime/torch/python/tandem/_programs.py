@@ -67,31 +67,42 @@ def run(name: str, arguments: List[str], say: Optional[Callable[[str], None]] = 
     Ctrl-C, or the button that interrupts a notebook, asks the program to end, which a training does after it
     has saved its model.
     """
-    environment = {"TANDEM_PYTHON": sys.executable, **os.environ}
+    path = [p for p in (os.environ.get("PYTHONPATH"), beside()) if p]
+    environment = {"TANDEM_PYTHON": sys.executable, **os.environ, "PYTHONPATH": os.pathsep.join(path)}
     started = subprocess.Popen([program(name), *arguments], env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
                                start_new_session=True)
     kept: List[str] = []
-    interrupted = False
-    while True:
-        try:
-            line = started.stderr.readline()
-        except KeyboardInterrupt:
-            if interrupted:
-                started.kill()
-                raise
-            interrupted = True
-            started.send_signal(signal.SIGINT)
-            continue
-        if not line:
-            break
-        kept = [*kept[1 - LINES_KEPT:], line.rstrip("\n")]
-        if say:
-            say(line.rstrip("\n"))
-    started.stderr.close()
-    if started.wait() == 0:
+    interrupted, ended = False, None
+    try:
+        while ended is None:
+            try:
+                line = started.stderr.readline()
+                if not line:
+                    ended = started.wait()
+                    continue
+                kept = [*kept[1 - LINES_KEPT:], line.rstrip("\n")]
+                if say:
+                    say(kept[-1])
+            except KeyboardInterrupt:
+                if interrupted:
+                    raise
+                interrupted = True
+                started.send_signal(signal.SIGINT)
+    finally:
+        if started.poll() is None:  # it must not outlive what went wrong here
+            started.kill()
+            started.wait()
+        started.stderr.close()
+    if ended == 0:
         return
     if interrupted:
         raise KeyboardInterrupt("\n".join(kept[-2:]))
     at = [i for i, line in enumerate(kept) if line.startswith(f"{name}: error: ")]
     raise Error("\n".join(kept[at[-1]:] if at else kept))
+
+
+def beside() -> str:
+    """Return the folder of the script or of the notebook, from which a class of it may import."""
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    return os.path.dirname(os.path.abspath(script)) if script else os.getcwd()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import json
 import linecache
 import os
 import pathlib
+import re
+import sys
 import tempfile
 import time
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
 from tandem._programs import Error, run
 from tandem._results import Results, load
@@ -21,8 +24,8 @@ def train(job: Union[str, os.PathLike, Dict[str, Any], None] = None, module: Uni
           **flags: Any) -> Results:
     """Train a job and return its results.
 
-    job is a job file, a table (.csv, .csv.gz, .csv.zst or .parquet), whose columns are inferred, a dictionary
-    with what a job file has, or None for the census data that come with Tandem.
+    job is a job file (.yaml, .yml or .json), a table of any other name, whose columns are inferred, a
+    dictionary with what a job file has, or None for the census data that come with Tandem.
 
     module is the dense network: a subclass of torch.nn.Module, or "net.py:Net". Of a class, Tandem runs the
     text of its file or, in a notebook, the imports, functions, classes and constants of its cell, after
@@ -42,7 +45,7 @@ def train(job: Union[str, os.PathLike, Dict[str, Any], None] = None, module: Uni
         arguments = _job(job, folder)
         if module is not None:
             arguments += ["--model", module if isinstance(module, str) else _module(module, folder)]
-        out = pathlib.Path(out) if out is not None else _new_folder()
+        out = pathlib.Path(out).absolute() if out is not None else _new_folder()
         arguments += ["--out", str(out)]
         for name, value in flags.items():
             arguments += _flag(name.replace("_", "-"), value)
@@ -56,12 +59,21 @@ def _job(job: Any, folder: str) -> List[str]:
         return []
     if isinstance(job, dict):
         path = os.path.join(folder, "job.yaml")
-        with open(path, "w") as file:
-            json.dump(_placed(job), file)  # JSON is YAML
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(_placed(job), file, ensure_ascii=False, default=_plain)  # JSON is YAML
         return ["--file", path]
     name = os.fspath(job)
-    table = name.endswith((".csv", ".csv.gz", ".csv.zst", ".parquet"))
-    return ["--data" if table else "--file", name]
+    return ["--file" if name.endswith((".yaml", ".yml", ".json")) else "--data", name]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a job that JSON does not know: a path, or a number or an array of numpy."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise Error(f"the job has {value!r}, a {type(value).__name__}; want texts, numbers, lists and "
+                "dictionaries")
 
 
 def _placed(job: Dict[str, Any]) -> Dict[str, Any]:
@@ -69,16 +81,19 @@ def _placed(job: Dict[str, Any]) -> Dict[str, Any]:
     job = dict(job)
     for part, key in (("data", "path"), ("model", "file")):
         own = job.get(part)
-        if isinstance(own, dict) and isinstance(own.get(key), str) and "://" not in own[key]:
+        path = own.get(key) if isinstance(own, dict) else None
+        if isinstance(path, (str, os.PathLike)) and "://" not in str(path):
             if not (part == "data" and "TANDEM_DATA" in os.environ):
-                job[part] = {**own, key: os.path.abspath(own[key])}
+                job[part] = {**own, key: os.path.abspath(path)}
     return job
 
 
 def _new_folder() -> pathlib.Path:
-    results = pathlib.Path("results")
+    results = pathlib.Path("results").resolve()
     results.mkdir(exist_ok=True)
-    return results / time.strftime("%Y%m%d-%H%M%S-notebook")
+    name = time.strftime("%Y%m%d-%H%M%S-notebook")
+    names = itertools.chain([name], (f"{name}-{i}" for i in itertools.count(2)))
+    return next(folder for folder in map(results.joinpath, names) if not folder.exists())
 
 
 def _flag(name: str, value: Any) -> List[str]:
@@ -91,35 +106,70 @@ def _flag(name: str, value: Any) -> List[str]:
 
 def _module(module: type, folder: str) -> str:
     """Return FILE:CLASS for a class."""
+    if not isinstance(module, type):
+        raise Error(f"the module is a {type(module).__name__}; want a class, which is made in every process of "
+                    "the training, or FILE:CLASS")
     name = module.__qualname__
     if "." in name:
         raise Error(f"{name} is a class within another, or within a function: define it at the top of a file "
                     "or of a cell")
-    try:
-        file = module.forward.__code__.co_filename  # a class of a notebook has no file, but its functions do
-    except AttributeError:
-        raise Error(f"{name} has no forward(self, embeddings, numbers) of its own: give the class one")
-    if os.path.isfile(file) and module.__module__ != "__main__" or not linecache.getlines(file):
-        return f"{inspect.getsourcefile(module)}:{name}"
-    path = os.path.join(folder, "net.py")
-    with open(path, "w") as out:
-        out.write(definitions("".join(linecache.getlines(file))))
-    return f"{path}:{name}"
+    if module.__module__ != "__main__":
+        try:
+            return f"{inspect.getsourcefile(module)}:{name}"
+        except TypeError:
+            raise Error(f"{name} has no file: write it to one, and name FILE:CLASS")
+    for file in _files(module):
+        kept = definitions("".join(linecache.getlines(file)))
+        if any(isinstance(node, ast.ClassDef) and node.name == name for node in ast.parse(kept).body):
+            path = os.path.join(folder, "net.py")
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(kept)
+            return f"{path}:{name}"
+    raise Error(f"where {name} is defined is not known: write it to a file, and name FILE:CLASS")
+
+
+def _files(module: type) -> Iterator[str]:
+    """Return the files in which a class of a script or of a cell may be defined: those of its functions, as a
+    class of a cell has none, and the script."""
+    for part in vars(module).values():
+        function = inspect.unwrap(getattr(part, "__func__", part))
+        if inspect.isfunction(function):
+            yield function.__code__.co_filename
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    if script:
+        yield script
 
 
 def definitions(text: str) -> str:
     """Return what a cell or a script defines, without what it does."""
-    text = "".join("\n" if line.lstrip().startswith(("%", "!")) else line for line in text.splitlines(True))
-    defines = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    kept = ["import torch", "from torch import nn"]
-    lines = text.splitlines()
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Import) and node.names[0].name == "tandem":
-            continue
-        if isinstance(node, defines) or isinstance(node, ast.Assign) and _constant(node.value):
-            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-            kept.append("\n".join(lines[first - 1 : node.end_lineno]))
-    return "\n\n".join(kept) + "\n"
+    try:
+        nodes = ast.parse(text).body
+    except SyntaxError:  # commands of IPython
+        text = re.sub(r"(?m)^[ \t]*[%!].*", "", text)
+        nodes = ast.parse(text).body
+    futures, kept = [], ["import torch", "from torch import nn"]
+    for node in nodes:
+        lines = [f"@{_text(text, d)}" for d in getattr(node, "decorator_list", [])] + [_text(text, node)]
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            futures += lines
+        elif _defines(node):
+            kept.append("\n".join(lines))
+    return "\n\n".join(futures + kept) + "\n"
+
+
+def _text(text: str, node: ast.AST) -> str:
+    return ast.get_source_segment(text, node) or ""
+
+
+def _defines(node: ast.stmt) -> bool:
+    """Report whether a statement defines something that a class may use: tandem is not for it."""
+    if isinstance(node, ast.Import):
+        return node.names[0].name != "tandem"
+    if isinstance(node, ast.ImportFrom):
+        return node.module != "tandem"
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return node.value is not None and _constant(node.value)
+    return isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
 
 
 def _constant(value: ast.expr) -> bool:
