@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import json
 import linecache
 import os
@@ -142,28 +142,22 @@ RATE: float = 0.5; print("\f")
 scale = math.sqrt(2)
 def double(x):
     return 2 * x
-def noted(function):
-    @functools.wraps(function)
-    def call(*args):
-        return function(*args)
-    return call
 @final
 class Net:
-    @noted
+    @quiet()
     def forward(self, embeddings, numbers):
         return double(numbers)
 print(WIDTHS)
 """
 linecache.cache["<cell 1>"] = (len(cell), None, cell.splitlines(True), "<cell 1>")
-names = {"__name__": "__main__", "functools": functools, "final": lambda c: c}
+names = {"__name__": "__main__", "final": lambda c: c,
+         "quiet": contextlib.contextmanager(lambda: (yield))}  # as torch.no_grad, it wraps in its own file
 exec(compile(cell.replace("%matplotlib inline", ""), "<cell 1>", "exec"), names)
 said.clear()
 tandem.train(None, names["Net"], out="third", say=said.append)
 check([line for line in said[1:] if line],
       ["from __future__ import annotations", "import torch", "from torch import nn", "import math", "WIDTHS = [8, 4]",
-       "RATE: float = 0.5", "def double(x):", "    return 2 * x", "def noted(function):",
-       "    @functools.wraps(function)", "    def call(*args):", "        return function(*args)", "    return call",
-       "@final", "class Net:", "    @noted", "    def forward(self, embeddings, numbers):",
+       "RATE: float = 0.5", "def double(x):", "    return 2 * x", "@final", "class Net:", "    @quiet()", "    def forward(self, embeddings, numbers):",
        "        return double(numbers)"])
 
 
