@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/dense"
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
@@ -36,11 +38,12 @@ func (f *flags) beginsWithState(j *job.Job) error {
 		return &cli.Error{Err: fmt.Errorf("--init-from: %s is a file, and only a module of PyTorch begins "+
 			"with a state_dict", f.checkpoints.initFrom), Hint: "name a folder such as RESULTS/sync/model"}
 	}
-	f.state = f.checkpoints.initFrom
-	return nil
+	f.state, err = filepath.Abs(f.checkpoints.initFrom) // a module may change its working directory
+	return err
 }
 
-// trace writes to the job of a module what its network costs, for the simulator.
+// trace writes to the job of a module what its network costs, for the simulator. It refuses a module that one
+// of the modes cannot train, before the first begins.
 func (f *flags) trace(j *job.Job) error {
 	if j.Model.Kind != model.Torch {
 		return nil
@@ -49,6 +52,11 @@ func (f *flags) trace(j *job.Job) error {
 	engine, err := f.modules.Engine(j, &schema)
 	if err != nil {
 		return err
+	}
+	for _, one := range inModes(*j, f.modes) {
+		if err := dense.CheckOptimizer(engine, &one); err != nil {
+			return &cli.Error{Err: err, Hint: "choose modes with --mode"}
+		}
 	}
 	j.Model.Traced = model.NewTraced(engine.Layout())
 	return nil

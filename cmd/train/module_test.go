@@ -66,6 +66,18 @@ func TestModuleOfATableIsTrained(t *testing.T) {
 	}
 }
 
+// A module whose optimizer dense PSs cannot use is refused before any mode is trained.
+func TestModulesOfNoDensePSAreRefusedFirst(t *testing.T) {
+	table, module := moduleTable(t)
+	var stderr bytes.Buffer
+	code := run([]string{"--data", table, "--model", module + ":" + moduletest.Stepping, "--mode", "sync,gba",
+		"--without", "baseline", "--out", filepath.Join(t.TempDir(), "out")}, io.Discard, &stderr)
+	const want = "mode gba: the network has an optimizer of its own, which"
+	if code != 1 || !strings.Contains(stderr.String(), want) || strings.Contains(stderr.String(), "step ") {
+		t.Errorf("code %d, %s; want %s", code, &stderr, want)
+	}
+}
+
 // --init-from names a file for a module alone, which reads it.
 func TestModuleBeginsWithAStateDict(t *testing.T) {
 	table, module := moduleTable(t)

@@ -264,7 +264,7 @@ def rows_of(path, columns):
         sys.exit(f"{path}: a {found} file; the model was trained on {table['format']}")
     if found == "csv":
         return records(path, table, wanted)
-    if "nan" in map(str.lower, table["missing"]):
+    if "NaN" not in table["missing"] and "nan" in map(str.lower, table["missing"]):
         table["missing"].append("NaN")
     return parquet_records(path, wanted)
 
@@ -348,7 +348,7 @@ class Module:
         import torch
 
         self.torch, self.columns, own = torch, columns, columns["module"]
-        source = types.ModuleType("network")
+        source = types.ModuleType(f"network of {FOLDER}")  # a name of its own in whichever process
         source.__file__ = str(FOLDER / "network.py")
         sys.modules[source.__name__] = source
         exec(compile((FOLDER / "network.py").read_text("utf-8"), source.__file__, "exec"), vars(source))

@@ -3,6 +3,7 @@ package torch
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -154,8 +155,19 @@ func (e *engine) Init(seed uint64) (params, running []float32) {
 	return a.values, running
 }
 
-// WriteState implements export.Module: torch.save writes the state_dict.
+// WriteState implements export.Module: torch.save writes the state_dict. It refuses running statistics that
+// are not finite, which are no JSON.
 func (e *engine) WriteState(values model.Values, file string) error {
+	for i, v := range values.Running {
+		if v-v != 0 {
+			return fmt.Errorf("running statistic %d of batch norm is %g: the training has diverged; take an "+
+				"earlier checkpoint, or lower the rates", i, v)
+		}
+	}
+	file, err := filepath.Abs(file) // a module may change its working directory
+	if err != nil {
+		return err
+	}
 	p := e.processes()
 	a, err := p.allocate(len(values.Params))
 	if err != nil {

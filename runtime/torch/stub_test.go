@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/dense"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -135,6 +137,8 @@ func TestTrainingsBeginWithAStateDict(t *testing.T) {
 	if err := engine.(export.Module).WriteState(trained, m.Begin); err != nil {
 		t.Fatal(err)
 	}
+	diverged := model.Values{Params: trained.Params, Running: []float32{0, float32(math.NaN())}}
+	want(t, engine.(export.Module).WriteState(diverged, m.Begin), "running statistic 1 of batch norm is NaN")
 	if again, _ := engine.Init(1); !slices.Equal(again, trained.Params) {
 		t.Errorf("%v, want %v", again, trained.Params)
 	}
@@ -189,9 +193,17 @@ func TestOptimizersOfModules(t *testing.T) {
 	same("cut", run(2, train.Options{Begin: train.Begin{Step: cut, Model: saved}}), whole)
 
 	for mode, words := range map[string]string{"local-sgd": "", "async-average": "", job.Sequential: "",
-		"backup-workers": "", job.AsyncPS: "mode async-ps: the network has an optimizer of its own, which"} {
+		"backup-workers": "", job.AsyncPS: "mode async-ps: the network has an optimizer of its own, which",
+		"ssp": "mode ssp: the network has", "gba": "mode gba: the network has"} {
 		j := j.InMode(mode)
-		_, err := runStubs(t.Context(), m, j)
+		engine, err := m.Engine(&j, data.schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := dense.CheckOptimizer(engine, &j); (err != nil) != (words != "") {
+			t.Errorf("%s: %v before it begins, want %s", mode, err, words)
+		}
+		_, err = runStubs(t.Context(), m, j)
 		if words != "" {
 			want(t, err, words)
 		} else if err != nil {

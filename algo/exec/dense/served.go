@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
@@ -45,10 +46,8 @@ func newServed(c Config, share, stepsPerStep int) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o, ok := c.Engine.(model.OwnOptimizer); ok && o.Optimizer(c.Job.Model.Optimizer) != nil {
-		return nil, fmt.Errorf("mode %s: the network has an optimizer of its own, which takes steps of the "+
-			"whole network, and each dense PS has a part of it: choose another mode, or leave it out",
-			c.Job.Training.Mode)
+	if err := CheckOptimizer(c.Engine, c.Job); err != nil {
+		return nil, err
 	}
 	initial := sync.OnceValues(func() (model.Values, error) {
 		return model.InitialValues(c.Engine, c.Job.Training.Seed)
@@ -74,6 +73,20 @@ func newServed(c Config, share, stepsPerStep int) (*served, error) {
 		s.HostWeights = model.NewHostWeights(c.Engine, own, optimizer, nil)
 	}
 	return d, nil
+}
+
+// CheckOptimizer refuses a network with an optimizer of its own in modes with dense PSs.
+func CheckOptimizer(e model.Engine, j *job.Job) error {
+	rule, err := j.Rule()
+	if err != nil || !rule.Dense().DensePSs { // sequential training has no rule
+		return nil
+	}
+	if o, ok := e.(model.OwnOptimizer); ok && o.Optimizer(j.Model.Optimizer) != nil {
+		return fmt.Errorf("mode %s: the network has an optimizer of its own, which takes steps of the whole "+
+			"network, and each dense PS has a part of it: choose another mode, or leave it out",
+			j.Training.Mode)
+	}
+	return nil
 }
 
 func (d *served) ServerCount() int { return len(d.shards) }

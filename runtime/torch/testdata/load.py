@@ -47,4 +47,19 @@ if __name__ == "__main__":
         numbers = torch.tensor([[(0.5 - scale[0]) / scale[1]]], dtype=torch.float32)
         alone = torch.sigmoid(model.module({"site": torch.tensor(rows[:1])}, numbers))
     assert abs(float(alone) - want[0]) < 1e-5, (alone, want[0])
+    assert "network" not in sys.modules and type(model.module).__name__ == "Net", model.module
+
+    # Ids of Parquet are values and no texts. A network that is built in needs another package.
+    texts, identities = [], model._program.identities
+    model._program.identities = lambda text, slot: texts.append(text) or identities(text, slot)
+    model._columns["table"]["format"] = "parquet"
+    model.embeddings("site", [np.float64(3), 3.0, np.int64(3), True, "3.0"])
+    assert texts == ["3", "3", "3", "1", "3.0"], texts
+    del model._columns["module"]
+    model._network, sys.modules["onnxruntime"] = None, None
+    try:
+        model.predict(table)
+        sys.exit("predicted without onnxruntime")
+    except tandem.Error as e:
+        assert "-m pip install onnxruntime" in str(e), e
     print("good")

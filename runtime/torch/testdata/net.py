@@ -121,6 +121,14 @@ class Strict(Net):
         super().__init__(hidden)
 
 
+class Extra(Net):
+    def get_extra_state(self):
+        return {"seen": 0}
+
+    def set_extra_state(self, state):
+        pass
+
+
 class Cut(Net):
     def forward(self, embeddings, numbers):
         logits = super().forward(embeddings, numbers)

@@ -1,15 +1,14 @@
 """Gives a module the state_dicts of files, and prints what comes of each: a line for each file.
 
-    python states.py WORKER NET
+    python states.py WORKER NET FOLDER
 
-WORKER is worker.py, NET is net.py.
+WORKER is worker.py, NET is net.py, FOLDER is empty.
 """
 
 import importlib.util
 import json
 import os
 import sys
-import tempfile
 
 import torch
 
@@ -55,7 +54,7 @@ def safetensors(state, file):
     open(file, "wb").write(len(text).to_bytes(8, "little") + text + data)
 
 
-folder = tempfile.mkdtemp() + "/"
+folder = sys.argv[3] + "/"
 state = made("Net", 1).module.state_dict()
 state["top.1.running_mean"].add_(0.5)
 print(" ".join(str(float(value.double().sum())) for value in state.values()))
@@ -67,10 +66,18 @@ torch.save({**{"module." + n: v for n, v in state.items() if n > "top.1"}, "top.
            folder + "names.pt")
 torch.save({**state, "top.3.bias": torch.zeros(2)}, folder + "shape.pt")
 torch.save({n: v.half() if n == "top.0.bias" else v for n, v in state.items()}, folder + "half.pt")
+torch.save({**state, "top.0.bias": state["top.0.bias"].to_sparse()}, folder + "sparse.pt")
+torch.save({**state, "top.1.running_mean": state["top.1.running_mean"] / 0}, folder + "infinite.pt")
+text = b"[7]"
+open(folder + "number.safetensors", "wb").write(len(text).to_bytes(8, "little") + text)
 open(folder + "cut.safetensors", "wb").write(open(folder + "own.safetensors", "rb").read()[:500])
 for file in ("own.pt", "own.safetensors", "wrapped.pt", "whole.pt", "names.pt", "shape.pt", "half.pt",
-             "cut.safetensors", "absent.pt"):
+             "sparse.pt", "infinite.pt", "number.safetensors", "cut.safetensors", "absent.pt"):
     say("Net", folder + file)
+now, torch.__version__ = torch.__version__, "2.5.1+cpu"
+say("Net", folder + "own.pt")
+say("Net", folder + "own.safetensors")
+torch.__version__ = now
 other = made("Fixed", 1)
 torch.save(other.module.state_dict(), folder + "fixed.pt")
 say("Fixed", folder + "fixed.pt")

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import sys
 import tempfile
 import weakref
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
@@ -123,8 +124,9 @@ class Model:
             raise Error(f"there is no slot {slot} of one column; there are {others}")
         ids, one, program = list(ids), {**found[0], "separator": ""}, self._program
         values = np.zeros((len(ids), self._columns["dim"]), np.float32)
-        for i, text in enumerate(ids):
-            identity = program.identities(str(text), one)[0]
+        text = program.parquet_text if self._columns["table"]["format"] == "parquet" else str
+        for i, given in enumerate(ids):
+            identity = program.identities(text(getattr(given, "item", lambda: given)()), one)[0]
             values[i] = self._rows.sum(program.signs(one, identity, self._columns["prefix_bits"]),
                                        {"mean": False, "sqrt_scaling": False})
         pandas = _pandas()
@@ -138,18 +140,21 @@ class Model:
         return self._predictor().module
 
     def predict(self, table: Union[str, os.PathLike]) -> np.ndarray:
-        """Return the predictions for the rows of a table, rows × labels, computed here and by PyTorch.
+        """Return the predictions for the rows of a table, rows × labels, computed here: by PyTorch if the network
+        is a module, else by onnxruntime. Parquet files need pyarrow.
 
         They are those of go run ./cmd/model predict, which is faster, to 1e-5.
         """
         import numpy as np
 
-        predict = self._predictor()
         try:
+            predict = self._predictor()
             parts = [predict(inputs) for inputs in self._program.batches(os.fspath(table), self._columns,
                                                                          self._rows)]
         except SystemExit as e:
             raise Error(str(e)) from None
+        except ModuleNotFoundError as e:
+            raise Error(f"predict needs a package: {sys.executable} -m pip install {e.name}") from None
         return np.concatenate(parts) if parts else np.zeros((0, len(self._columns["labels"])), np.float32)
 
     def _predictor(self) -> Any:

@@ -31,6 +31,7 @@ import zlib
 
 PYTHON_MIN = (3, 8)  # of that torch; an older one reads this file as far as the sentence that says so
 TORCH_MIN = (2, 1)  # post_accumulate_grad hooks
+SAFE_LOAD_MIN = (2, 6)  # before, a file could run code in spite of weights_only: CVE-2025-32434
 TRIALS = (4, 5)  # samples of the passes that try a module
 
 
@@ -51,12 +52,15 @@ def import_torch():
             f"{sys.executable} cannot import torch ({e}): install it with {sys.executable} -m pip install "
             "torch, or set TANDEM_PYTHON to a Python that has it"
         )
-    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-    if version < TORCH_MIN:
+    if version_of(torch) < TORCH_MIN:
         raise Refused(
             f"torch {torch.__version__} is too old: install {TORCH_MIN[0]}.{TORCH_MIN[1]} or newer"
         )
     return torch
+
+
+def version_of(torch):
+    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 
 
 class Worker:
@@ -213,6 +217,10 @@ class Worker:
 
     def describe(self, _):
         """Tries the module, and returns what Tandem must know of it."""
+        others = [n for n, value in self.module.state_dict().items() if not isinstance(value, self.torch.Tensor)]
+        if others:
+            raise Refused(f"{self.where_is(self.made_of)}: {others[0]} of its state_dict is no tensor, and would "
+                          "be in no checkpoint; leave out get_extra_state")
         fresh = self.values()
         output = self.try_training()
         self.check_gradients(output)
@@ -391,6 +399,8 @@ class Worker:
         for name, value in given.items():
             if value.shape != own[name].shape or value.dtype != own[name].dtype:
                 raise Refused(f"{file}: {name} is {kind(value)}; {of} wants {kind(own[name])}")
+            if value.is_floating_point() and not self.finite([value]):
+                raise Refused(f"{file}: {name} has values that are NaN or infinite")
             if name not in written and not self.same(value, own[name]):
                 raise Refused(f"{file}: buffer {name} has other values than the constructor of {of} gives it; "
                               "only parameters and the statistics of batch norm are kept")
@@ -753,6 +763,9 @@ def read_state(torch, file):
     try:
         if file.endswith(".safetensors"):
             return read_safetensors(torch, file)
+        if version_of(torch) < SAFE_LOAD_MIN:
+            raise Refused(f"{file}: torch.load of torch {torch.__version__} may run what a file says: install "
+                          f"{SAFE_LOAD_MIN[0]}.{SAFE_LOAD_MIN[1]} or newer, or write a file of .safetensors")
         state = torch.load(file, map_location="cpu", weights_only=True)
     except Refused:
         raise
@@ -765,6 +778,9 @@ def read_state(torch, file):
     others = [name for name, value in state.items() if not isinstance(value, torch.Tensor)]
     if others:
         raise Refused(f"{file} has no state_dict, as its {others[0]} is no tensor: {advice}")
+    for name, value in state.items():
+        if value.layout != torch.strided or value.device.type != "cpu" or value.is_quantized:
+            raise Refused(f"{file}: {name} is sparse, quantized or without values: {advice}")
     return state
 
 
@@ -778,6 +794,8 @@ def read_safetensors(torch, file):
     length = int.from_bytes(data[:8], "little")
     try:
         header = json.loads(data[8 : 8 + length])
+        if not isinstance(header, dict):
+            raise ValueError("a header that is no object")
         header.pop("__metadata__", None)
         state = {}
         for name, entry in header.items():
