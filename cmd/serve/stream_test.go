@@ -67,7 +67,7 @@ func TestRowsThatArriveAreServed(t *testing.T) {
 	defer running.Wait()
 	defer close(stop)
 	running.Go(func() {
-		_, err := train.Follow(t.Context(), j, stream, train.Options{SaveEvery: steps,
+		_, err := train.Follow(t.Context(), j, stream, train.Options{SaveEvery: steps, Drain: stop,
 			Save: func(step int, state exec.State) error {
 				p, err := training.predict(state)
 				if err != nil {
@@ -75,7 +75,7 @@ func TestRowsThatArriveAreServed(t *testing.T) {
 				}
 				want.Store(strconv.Itoa(step), p)
 				return training.save(step, state)
-			}}, train.FollowOptions{Stop: stop})
+			}}, train.FollowOptions{})
 		if err != nil {
 			t.Error(err)
 		}

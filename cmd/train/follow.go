@@ -102,6 +102,7 @@ func (p *program) follow(ctx context.Context, j job.Job, f flags) (err error) {
 	}
 	defer f.checkpoints.close()
 	f.modules = torch.FromEnvironment(p.stderr)
+	f.modules.Begin = f.state
 	defer f.modules.Close()
 	defer context.AfterFunc(ctx, f.modules.Close)() // a module that hangs must not keep the program
 	w := &waits{log: p.stderr, folder: j.Data.Path}
@@ -197,7 +198,7 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 		return nil, err
 	}
 	result, err := train.Follow(ctx, j, f.stream, o, train.FollowOptions{Predicted: course.predicted,
-		Trained: course.trained, Waiting: course.waiting, Written: c.behind.Wait, Stop: o.Drain})
+		Trained: course.trained, Waiting: course.waiting, Written: c.behind.Wait})
 	err = errors.Join(err, c.behind.Wait()) // the last checkpoint reads the rows
 	p.interrupt.End()
 	return result, errors.Join(err, arena.Close())

@@ -85,16 +85,29 @@ func TestModuleBeginsWithAStateDict(t *testing.T) {
 	if err := os.WriteFile(state, []byte("[1]"), 0o600); err != nil { // too short
 		t.Fatal(err)
 	}
-	for want, args := range map[string][]string{
-		"net.pt is not a state_dict": {"--model", module + ":Net", "--without", "baseline"},
-		"net.pt is a file, and only a module of PyTorch begins with a state_dict\n" +
-			"train: hint: name a folder such as RESULTS/sync/model": nil,
+	arrived := t.TempDir()
+	rows, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(arrived, "0.csv"), rows, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const none = "net.pt is not a state_dict"
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--data", table, "--model", module + ":Net", "--without", "baseline"}, none},
+		{[]string{"--follow", arrived, "--label", "clicked", "--model", module + ":Net"}, none},
+		{[]string{"--data", table}, "net.pt is a file, and only a module of PyTorch begins with a " +
+			"state_dict\ntrain: hint: name a folder such as RESULTS/sync/model"},
 	} {
 		var stderr bytes.Buffer
-		code := run(append([]string{"--data", table, "--init-from", state, "--out",
-			filepath.Join(t.TempDir(), "out")}, args...), io.Discard, &stderr)
-		if code != 1 || !strings.Contains(stderr.String(), want) {
-			t.Errorf("code %d, %s; want %s", code, &stderr, want)
+		code := run(append(c.args, "--init-from", state, "--out", filepath.Join(t.TempDir(), "out")),
+			io.Discard, &stderr)
+		if code != 1 || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("%s: code %d, %s; want %s", c.args, code, &stderr, c.want)
 		}
 	}
 }

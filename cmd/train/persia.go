@@ -23,8 +23,8 @@ import (
 const importUsage = `Translate the configurations of a Persia job, global_config.yml and
 embedding_config.yml, to a job file, which is printed.
 
-Every line of the job file names the line that it comes from. What has no
-place in a job file is listed at its end, with a sentence for each. Persia's
+Every setting that is translated names its line. What has no place in a job
+file is listed at its end, with a sentence for each. Persia's
 rows, labels, network and optimizers are in its Python programs: comments say
 where they go.`
 

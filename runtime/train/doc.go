@@ -10,6 +10,8 @@
 // Sequential training, the reference, has no roles. With Options.Cluster the roles are in other processes;
 // package process has such a Cluster.
 //
+// Follow trains on rows that arrive, without an end, and predicts each before.
+//
 // # Pauses
 //
 // Options.Begin restores a model and begins after it. SaveEvery (cmd/train --checkpoint-every) ends the roles

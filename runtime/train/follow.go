@@ -42,9 +42,6 @@ type BlockHead struct {
 	Predicted, Observed float64
 }
 
-// Calibration returns the mean prediction as a share of the mean label, which is 1 at best.
-func (h *BlockHead) Calibration() float64 { return h.Predicted / h.Observed }
-
 // FollowOptions say what observes a training on rows that arrive.
 type FollowOptions struct {
 	// Predicted, if not nil, is called with every block before it is trained on.
@@ -57,8 +54,6 @@ type FollowOptions struct {
 	// Written, if not nil, waits until the model that was saved last is written, where Options.Save only
 	// begins that, and returns why it could not be. It is then saved again when that is due.
 	Written func() error
-	// Stop ends the training, after the steps in flight, when it is closed.
-	Stop <-chan struct{}
 }
 
 // pollEvery is the time after which a source without rows is asked again.
@@ -66,8 +61,9 @@ const pollEvery = 100 * time.Millisecond
 
 // Follow trains on rows as they arrive, each once, and predicts every block before (progressive validation).
 // Where a block ends, no role has work, and no read of the next block is stale from this one. It ends without
-// an error when f.Stop is closed, after o.Save was called. Of o it uses Backend, Observer, Begin, and what
-// says when the model is saved. A run that continues in the middle of a block does not predict that again.
+// an error when o.Drain is closed, after o.Save was called. Of o it uses Backend, Observer, Progress, Begin,
+// Drain, and what says when the model is saved. A run that continues in the middle of a block does not
+// predict that again.
 func Follow(ctx context.Context, t job.Job, source Arriving, o Options, f FollowOptions) (*Result, error) {
 	if err := t.Validate(); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
@@ -76,7 +72,7 @@ func Follow(ctx context.Context, t job.Job, source Arriving, o Options, f Follow
 		return nil, errors.New("a training on rows that arrive has no end, is in one process and is not " +
 			"recorded")
 	}
-	o.Drain, o.interval = f.Stop, &interval{begun: time.Now()}
+	o.interval = &interval{begun: time.Now()}
 	if o.Progress == nil {
 		o.Progress = func(int, int) {}
 	}
@@ -190,6 +186,9 @@ type follower struct {
 func (w *follower) follow(ctx context.Context, step int) error {
 	for !w.options.drained() {
 		rows, first, end, err := w.next(ctx, step)
+		if err == nil && rows != nil && step == first {
+			err = w.score(rows, first, end)
+		}
 		if err != nil {
 			if ctx.Err() == nil {
 				err = errors.Join(err, w.save(step, 0)) // what was trained is not lost
@@ -198,11 +197,6 @@ func (w *follower) follow(ctx context.Context, step int) error {
 		}
 		if rows == nil {
 			break
-		}
-		if step == first {
-			if err := w.score(rows, first, end); err != nil {
-				return err
-			}
 		}
 		if step, err = w.trainBlock(ctx, step, end); err != nil {
 			return err
@@ -233,7 +227,7 @@ func (w *follower) next(ctx context.Context, step int) (rows *batch.Batch, first
 		select {
 		case <-ctx.Done():
 			return nil, 0, 0, context.Cause(ctx)
-		case <-w.observed.Stop:
+		case <-w.options.Drain:
 			return nil, 0, 0, nil
 		case <-time.After(pollEvery):
 		}

@@ -206,7 +206,7 @@ func (f *Fabric) Finished(now unit.Tick, dst []Completion) []Completion {
 		dst = append(dst, Completion{FlowID{i, w.generation}, w.tag})
 		f.remove(i, w.total)
 	}
-	slices.SortFunc(dst[first:], func(a, b Completion) int { // members of pools come last
+	slices.SortFunc(dst[first:], func(a, b Completion) int { // members of pools are not in order
 		return cmp.Compare(f.flows[a.ID.slot].order, f.flows[b.ID.slot].order)
 	})
 	return dst

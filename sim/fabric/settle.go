@@ -29,7 +29,7 @@ type filling struct {
 //
 // A link is slack if its capacity suffices for the ceilings of its flows. Where the solution exceeds a
 // ceiling, the ceiling is raised, and the links that are no longer slack are solved with the others again.
-// The flows that one link alone slows down are one flow, the bundle of a pool.
+// Where one link alone slows down several flows, they can be one, the bundle of a pool.
 //
 // Cost: for F flows, H hops and L links touched, O((H + L) log L), and O(log all flows) for each flow whose
 // rate changes; nothing if nothing was touched. Members of a pool are touched only when its rate leaves what

@@ -115,7 +115,7 @@ type Config struct {
 	Pool gemm.Pool // shares an optimizer step for which all ranks wait; nil: none
 	// Trainer makes the replicas of ranks; nil: they are in the memory of the host.
 	Trainer model.Trainer
-	// Rows are the embedding rows that the replica of the only rank holds; nil: PSs have them.
+	// Rows are the embedding rows of which every rank's replica holds a share; nil: PSs have them.
 	Rows *model.RowsConfig
 }
 

@@ -83,7 +83,7 @@ class Results:
 
 
 class Model:
-    """A trained model. The first use of it exports it to a folder that lives as long as the object."""
+    """A trained model, exported to a folder that lives as long as the object."""
 
     def __init__(self, folder: Union[str, os.PathLike]):
         self.folder = pathlib.Path(folder)

@@ -162,9 +162,9 @@ def _text(text: str, node: ast.AST) -> str:
 
 
 def _defines(node: ast.stmt) -> bool:
-    """Report whether a statement defines something that a class may use: tandem is not for it."""
+    """Report whether a statement defines something that a class may use: all but imports of tandem alone."""
     if isinstance(node, ast.Import):
-        return node.names[0].name != "tandem"
+        return any(name.name != "tandem" for name in node.names)
     if isinstance(node, ast.ImportFrom):
         return node.module != "tandem"
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
