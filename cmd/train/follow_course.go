@@ -44,6 +44,7 @@ type course struct {
 	unsaid span      // of the first label, since the last line
 	shown  time.Time // when that was
 	step   int       // trained
+	at     time.Time // when it was
 	drawn  time.Time // when the page was
 }
 
@@ -157,7 +158,7 @@ func (c *course) predicted(b train.Block) {
 
 // trained notes that the model was trained up to a step.
 func (c *course) trained(step int) {
-	c.step = step
+	c.step, c.at = step, c.p.now()
 	c.show()
 }
 
@@ -175,7 +176,7 @@ func (c *course) show() {
 		gain, loss := evaluation.ScoreNames(c.job.Model.Loss)
 		fmt.Fprintf(c.p.stderr, "train: %s: %s of %s; %d in all, the last %.1f s after they were written%s\n",
 			filepath.Base(file), c.unsaid.text(gain, loss), plural(c.unsaid.rows, "new row"),
-			c.stream.SamplesBefore(c.step), now.Sub(written).Seconds(), c.dropped())
+			c.stream.SamplesBefore(c.step), c.at.Sub(written).Seconds(), c.dropped())
 		c.unsaid, c.shown = span{}, now
 	}
 	if now.Sub(c.drawn) >= pageInterval {
