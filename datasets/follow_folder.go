@@ -63,7 +63,7 @@ func nextFile(folder, complete string, taken func(name string) bool) (string, er
 	return "", nil
 }
 
-// unread are the types of what opening may wait for, or is no file.
+// unread are the types of entries that are not regular files, or may block when they are opened.
 const unread = fs.ModeNamedPipe | fs.ModeSocket | fs.ModeDevice
 
 // isWhole reports whether a name is not one of those that programs give to files which they write.

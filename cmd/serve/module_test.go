@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -20,9 +19,6 @@ import (
 // A model with a module is served only if the user says that its text may run. It then answers with the
 // predictions of its training, also after its Python has died.
 func TestModulesAreServedIfAsked(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("modules need the shared memory of Linux")
-	}
 	moduletest.Use(t)
 	j := clicksJob(t, 300, func(row int) (user, tag int) { return row % 17, row % 5 })
 	once := t.TempDir() + "/died"

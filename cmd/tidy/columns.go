@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -24,7 +25,8 @@ var link = regexp.MustCompile(`https?://\S+`)
 // blocks without a language or in "text", which hold tables and output.
 func checkColumns(f *file) []Violation {
 	extension := path.Ext(f.path)
-	if extension != ".go" && extension != ".s" && extension != ".md" || inTestdata(f.path) || generated(f) {
+	known := slices.Contains([]string{".go", ".s", ".py", ".md"}, extension)
+	if !known || inTestdata(f.path) || generated(f) {
 		return nil
 	}
 	var found []Violation

@@ -10,6 +10,7 @@ func TestColumns(t *testing.T) {
 	run(t, checkColumns, []snippet{
 		{"as wide as may be", "p/p.go", "package p\n//" + x(108) + "\n", nil},
 		{"too wide", "p/p.go", "package p\n\n//" + x(109) + "\n", []string{"3: columns"}},
+		{"too wide in Python", "p/p.py", "# " + x(109) + "\n", []string{"1: columns"}},
 		{"a tab is four columns", "p/p.s", "\t" + x(106) + "\n\t\t" + x(103) + "\n", []string{"2: columns"}},
 		{"letters count, not bytes", "a.md", strings.Repeat("τ", 110) + "\n" + strings.Repeat("τ", 111),
 			[]string{"2: columns"}},

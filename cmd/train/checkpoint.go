@@ -358,9 +358,12 @@ func (c *checkpoints) beginWith(r *report, o *train.Options, seed uint64, data *
 	if err != nil {
 		return err
 	}
+	results, err := resultsOf(where)
+	if err != nil {
+		return err
+	}
 	o.Begin = train.Begin{Step: c.begin.Step, Model: continued{c.begin, &c.behind.Saver}, Folder: where}
 	r.ResumedAt = c.begin.Step
-	results := filepath.Dir(filepath.Dir(filepath.Dir(where)))
 	c.earlier, err = readCurve(filepath.Join(results, curveName), c.mode, r.job.Model.Loss, seed,
 		c.begin.Step)
 	return err

@@ -173,11 +173,7 @@ func (p *program) command() *cobra.Command {
 				return err
 			}
 			cli.PrintNotes(p.stderr, "train", f.notes)
-			run := p.train
-			if j.Data.Kind == job.KindFollow {
-				run = p.follow
-			}
-			return profiled(f.cpuProfile, func() error { return run(c.Context(), j, f) })
+			return profiled(f.cpuProfile, func() error { return p.run(c.Context(), j, f) })
 		},
 	}
 	c.AddCommand(p.importPersia())

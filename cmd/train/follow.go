@@ -15,10 +15,8 @@ import (
 	"tandem/datasets/infer"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
-	"tandem/runtime/checkpoint"
 	"tandem/runtime/cuda/engine"
 	"tandem/runtime/memory"
-	"tandem/runtime/torch"
 	"tandem/runtime/train"
 )
 
@@ -45,8 +43,8 @@ func (t *table) openStream(ctx context.Context, policy string, log io.Writer) (j
 		describeTable(found)), nil
 }
 
-// besideFollow are flags that need all rows before training, or that a training without an end has not.
-var besideFollow = []string{"epochs", "validation", "delay", "delay-dense", "hot-rows", "seeds", "record",
+// notWithFollow are the flags that a training without an end refuses.
+var notWithFollow = []string{"epochs", "validation", "delay", "delay-dense", "hot-rows", "seeds", "record",
 	"processes", "placement", "metrics-address", "split", "faults", "slow", "without", "json"}
 
 // checkBeforeStream refuses flags that are wrong with any first file of --follow, so that the program does
@@ -71,7 +69,7 @@ func (f *flags) checkFollow(j *job.Job, given *pflag.FlagSet) error {
 	if j.Data.Kind != job.KindFollow {
 		return nil
 	}
-	for _, name := range besideFollow {
+	for _, name := range notWithFollow {
 		if given.Changed(name) {
 			return cli.UsageError("leave it out", "--%s: not with rows that arrive", name)
 		}
@@ -87,24 +85,7 @@ func (f *flags) checkFollow(j *job.Job, given *pflag.FlagSet) error {
 }
 
 // follow trains on rows as they arrive, until it is interrupted.
-func (p *program) follow(ctx context.Context, j job.Job, f flags) (err error) {
-	target := f.out
-	if target == "" {
-		target = cli.DefaultFolder(p.now(), j.Name)
-	}
-	folder, err := cli.NewFolder(target)
-	if err != nil {
-		return err
-	}
-	defer folder.Discard()
-	if err := folder.Lock(); err != nil {
-		return err
-	}
-	defer f.checkpoints.close()
-	f.modules = torch.FromEnvironment(p.stderr)
-	f.modules.Begin = f.state
-	defer f.modules.Close()
-	defer context.AfterFunc(ctx, f.modules.Close)() // a module that hangs must not keep the program
+func (p *program) follow(ctx context.Context, folder *cli.Folder, j job.Job, f flags) error {
 	w := &waits{log: p.stderr, folder: j.Data.Path}
 	if err := p.openFollowed(ctx, &j, &f, w); err != nil {
 		return interrupted(ctx, err, false)
@@ -149,7 +130,7 @@ func (p *program) openFollowed(ctx context.Context, j *job.Job, f *flags, w *wai
 		f.stream, f.opened, err = datasets.Follow(ctx, j.Data, dataDir, "", w.waiting)
 		return err
 	}
-	results, err := resultsOf(c.begin)
+	results, err := resultsOf(c.begin.Folder())
 	if err != nil {
 		return err
 	}
@@ -160,9 +141,9 @@ func (p *program) openFollowed(ctx context.Context, j *job.Job, f *flags, w *wai
 	return nil
 }
 
-// resultsOf returns the folder of the results that have a checkpoint.
-func resultsOf(c *checkpoint.Checkpoint) (string, error) {
-	where, err := filepath.Abs(c.Folder())
+// resultsOf returns the folder of the results that have a checkpoint in a folder.
+func resultsOf(checkpoint string) (string, error) {
+	where, err := filepath.Abs(checkpoint)
 	return filepath.Dir(filepath.Dir(filepath.Dir(where))), err
 }
 

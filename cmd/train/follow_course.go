@@ -57,7 +57,7 @@ func (p *program) newCourse(j job.Job, f flags, results string, w *waits) (*cour
 	c := &course{p: p, job: j, stream: f.stream, folder: results, settings: settings, waits: w,
 		labels: make([]spans, len(f.opened.Schema.Labels))}
 	if begin := f.checkpoints.begin; begin != nil {
-		before, err := resultsOf(begin)
+		before, err := resultsOf(begin.Folder())
 		if err != nil {
 			return nil, err
 		}

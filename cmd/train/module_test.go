@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -19,9 +18,6 @@ import (
 
 // moduleTable writes a table whose label follows from an id, and a file in the place of a module.
 func moduleTable(t *testing.T) (table, module string) {
-	if runtime.GOOS != "linux" {
-		t.Skip("modules need the shared memory of Linux")
-	}
 	moduletest.Use(t)
 	folder := t.TempDir()
 	table, module = filepath.Join(folder, "clicks.csv"), filepath.Join(folder, "net.py")

@@ -64,13 +64,15 @@ func (t *table) check(given *pflag.FlagSet) error {
 	if t.file != "" && t.follow != "" {
 		return cli.UsageError("leave one of them out", "--data and --follow cannot be combined")
 	}
-	for name, value := range map[string]string{"data": t.file, "follow": t.follow} {
-		if value != "" && given.Changed("file") {
+	if t.any() {
+		if given.Changed("file") {
+			name := "data"
+			if t.follow != "" {
+				name = "follow"
+			}
 			return cli.UsageError("a job file names its data itself: leave one of them out",
 				"--%s and --file cannot be combined", name)
 		}
-	}
-	if t.file != "" || t.follow != "" {
 		return nil
 	}
 	for _, name := range []string{"label", "positive", "label-values", "weight", "impressions", "split",

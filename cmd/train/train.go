@@ -19,8 +19,8 @@ import (
 	"tandem/runtime/train"
 )
 
-// train trains a job in every mode and writes the report.
-func (p *program) train(ctx context.Context, j job.Job, f flags) error {
+// run trains a job in a new folder for its results: in every mode, or without an end on rows that arrive.
+func (p *program) run(ctx context.Context, j job.Job, f flags) error {
 	target := f.out
 	if target == "" {
 		target = cli.DefaultFolder(p.now(), j.Name)
@@ -38,8 +38,17 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	f.modules.Begin = f.state
 	defer f.modules.Close()
 	defer context.AfterFunc(ctx, f.modules.Close)() // a module that hangs must not keep the program
+	if j.Data.Kind == job.KindFollow {
+		return p.follow(ctx, folder, j, f)
+	}
+	return p.train(ctx, folder, j, f)
+}
+
+// train trains a job in every mode and writes the report.
+func (p *program) train(ctx context.Context, folder *cli.Folder, j job.Job, f flags) error {
 	var report *report
-	if err = p.choose(ctx, &j, &f); err == nil {
+	err := p.choose(ctx, &j, &f)
+	if err == nil {
 		err = f.trace(&j)
 	}
 	if err == nil {

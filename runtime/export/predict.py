@@ -45,7 +45,8 @@ def category(text):
 
 
 def signs(slot, identity, bits):
-    """Return the signs of the rows whose sum is the embedding of an id: one, or several under a hash-stack."""
+    """Return the signs of the rows whose sum is the embedding of an id: one, or several under a
+    hash-stack."""
     spacing = (1 << 64 - bits) - 1
     rounds, rows = slot["hash_stack_rounds"], slot["hash_stack_rows"]
     if rounds == 0:
@@ -396,7 +397,8 @@ def network(columns, torch=False):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", help="CSV file, plain or gzip, or Parquet file, with the columns of the "
                         "training data")
     parser.add_argument("--torch", action="store_true", help="compute in PyTorch instead of onnxruntime")

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -35,9 +34,6 @@ func TestMain(m *testing.M) {
 
 // stubs returns Modules whose Python is a stub, and a job in which something goes wrong.
 func stubs(t *testing.T, f moduletest.Fault) (*torch.Modules, job.Job) {
-	if runtime.GOOS != "linux" {
-		t.Skip("modules need the shared memory of Linux")
-	}
 	moduletest.Use(t)
 	m := torch.FromEnvironment(os.Stderr)
 	t.Cleanup(m.Close)

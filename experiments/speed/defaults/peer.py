@@ -2,8 +2,9 @@
 
 python -c SCRIPT columns.json sklearn lightgbm catboost
 
-A line of JSON has, for each named library that is installed, its version, the seconds of fitting and predicting,
-and the probabilities of the test rows. scikit-learn has ids one-hot; the others take them for categories.
+A line of JSON has, for each named library that is installed, its version, the seconds of fitting and
+predicting, and the probabilities of the test rows. scikit-learn has ids one-hot; the others take
+them for categories.
 """
 
 import importlib

@@ -2,9 +2,10 @@
 
     peer.py PORT FOLDER TABLE...
 
-FOLDER is what `model export` has written, and a TABLE is a CSV file whose texts are known beforehand: a request
-costs a look-up in a dictionary for each text. Speaks what the experiment needs of the Open Inference Protocol
-over HTTP. One process for each core listens on the port; a line on stdout says that all do.
+FOLDER is what `model export` has written, and a TABLE is a CSV file whose texts are known beforehand: a
+request costs a look-up in a dictionary for each text. Speaks what the experiment needs of the Open
+Inference Protocol over HTTP. One process for each core listens on the port; a line on stdout says that all
+do.
 """
 import csv
 import json
@@ -55,7 +56,8 @@ def serve(ready):
 
     async def infer(request):
         inputs = {t["name"]: t["data"] for t in json.loads(await request.read())["inputs"]}
-        places = np.array([[known.get(text, unknown) for text in inputs[name]] for name, known in vocabularies])
+        places = np.array([[known.get(text, unknown) for text in inputs[name]]
+                           for name, known in vocabularies])
         given = {"embeddings": values[places.T].reshape(places.shape[1], -1)}
         if columns["numbers"]:
             given["numbers"] = np.array([inputs[name] for name in columns["numbers"]], np.float32).T

@@ -70,7 +70,8 @@ class Sparse:
         self.ids = ids.transpose(1, 2).contiguous()  # samples × slots, by batch
         self.grads = values(case, "grads").view(samples, slots, dim)
         # zero_ writes every page; torch.zeros would leave them to the system.
-        self.table = nn.Embedding(slots * each, dim, sparse=True, _weight=torch.empty(slots * each, dim).zero_())
+        self.table = nn.Embedding(slots * each, dim, sparse=True,
+                                  _weight=torch.empty(slots * each, dim).zero_())
         self.optimizer = torch.optim.Adagrad(self.table.parameters(), lr=0.01, initial_accumulator_value=0.01)
         # The other side divides by the number of samples, as a mean loss does.
         self.grads /= samples

@@ -92,8 +92,8 @@ class Model:
         exported = pathlib.Path(parent, "exported")
         run("model", ["export", str(self.folder), "--out", str(exported), "--rows", "safetensors"])
         if not (exported / "predict.py").is_file():
-            raise Error(f"{self.folder} was trained on data that are neither csv nor parquet, and only Tandem "
-                        "knows their ids")
+            raise Error(f"{self.folder} was trained on data that are neither csv nor parquet, and only "
+                        "Tandem knows their ids")
         spec = importlib.util.spec_from_file_location("tandem_predict", exported / "predict.py")
         self._program = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self._program)
@@ -140,8 +140,8 @@ class Model:
         return self._predictor().module
 
     def predict(self, table: Union[str, os.PathLike]) -> np.ndarray:
-        """Return the predictions for the rows of a table, rows × labels, computed here: by PyTorch if the network
-        is a module, else by onnxruntime. Parquet files need pyarrow.
+        """Return the predictions for the rows of a table, rows × labels, computed here: by PyTorch if the
+        network is a module, else by onnxruntime. Parquet files need pyarrow.
 
         They are those of go run ./cmd/model predict, which is faster, to 1e-5.
         """

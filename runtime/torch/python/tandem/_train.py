@@ -38,8 +38,8 @@ def train(job: Union[str, os.PathLike, Dict[str, Any], None] = None, module: Uni
     Further arguments are the flags of go run ./cmd/train --help, with _ for -: label="clicked", epochs=3,
     mode=["sync", "hybrid"], checkpoint_every="30s", processes=True.
 
-    An Error has what the training could not do. A KeyboardInterrupt, as by the button of a notebook, saves the
-    model and ends the training.
+    An Error has what the training could not do. A KeyboardInterrupt, as by the button of a notebook, saves
+    the model and ends the training.
     """
     with tempfile.TemporaryDirectory(prefix="tandem-") as folder:
         arguments = _job(job, folder)
@@ -107,8 +107,8 @@ def _flag(name: str, value: Any) -> List[str]:
 def _module(module: type, folder: str) -> str:
     """Return FILE:CLASS for a class."""
     if not isinstance(module, type):
-        raise Error(f"the module is a {type(module).__name__}; want a class, which is made in every process of "
-                    "the training, or FILE:CLASS")
+        raise Error(f"the module is a {type(module).__name__}; want a class, which is made in every "
+                    "process of the training, or FILE:CLASS")
     name = module.__qualname__
     if "." in name:
         raise Error(f"{name} is a class within another, or within a function: define it at the top of a file "

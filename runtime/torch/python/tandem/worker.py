@@ -186,8 +186,8 @@ class Worker:
         return norms
 
     def normalize(self, m, forward, x):
-        """Is the forward pass of a batch norm. Of one sample, which PyTorch refuses, it is the shift, as there
-        is no variance."""
+        """Is the forward pass of a batch norm. Of one sample, which PyTorch refuses, it is the shift, as
+        there is no variance."""
         if not m.training:
             return forward(x)
         if x.numel() != self.samples * m.num_features:
@@ -217,10 +217,11 @@ class Worker:
 
     def describe(self, _):
         """Tries the module, and returns what Tandem must know of it."""
-        others = [n for n, value in self.module.state_dict().items() if not isinstance(value, self.torch.Tensor)]
+        others = [name for name, value in self.module.state_dict().items()
+                  if not isinstance(value, self.torch.Tensor)]
         if others:
-            raise Refused(f"{self.where_is(self.made_of)}: {others[0]} of its state_dict is no tensor, and would "
-                          "be in no checkpoint; leave out get_extra_state")
+            raise Refused(f"{self.where_is(self.made_of)}: {others[0]} of its state_dict is no tensor, and "
+                          "would be in no checkpoint; leave out get_extra_state")
         fresh = self.values()
         output = self.try_training()
         self.check_gradients(output)
@@ -343,8 +344,8 @@ class Worker:
                 raise Refused(f"{at}: the constructor gives {name} other values from the same seed; draw "
                               "them with torch, random or numpy.random, without a generator of your own")
         if drawn:
-            raise Refused(f"{at}: the constructor draws random numbers that are no parameters; draw them with "
-                          "a torch.Generator of a fixed seed")
+            raise Refused(f"{at}: the constructor draws random numbers that are no parameters; draw them "
+                          "with a torch.Generator of a fixed seed")
 
     def same(self, a, b):
         return a.shape == b.shape and self.torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
@@ -402,8 +403,8 @@ class Worker:
             if value.is_floating_point() and not self.finite([value]):
                 raise Refused(f"{file}: {name} has values that are NaN or infinite")
             if name not in written and not self.same(value, own[name]):
-                raise Refused(f"{file}: buffer {name} has other values than the constructor of {of} gives it; "
-                              "only parameters and the statistics of batch norm are kept")
+                raise Refused(f"{file}: buffer {name} has other values than the constructor of {of} gives "
+                              "it; only parameters and the statistics of batch norm are kept")
         self.module.load_state_dict(given, strict=False)
 
     def of_norm(self, buffer):
@@ -589,8 +590,8 @@ class Optimizer:
         self.parameters = [torch.nn.Parameter(torch.zeros_like(p)) for p in worker.parameters]
         self.own = own = make(list(self.parameters))
         if not isinstance(own, torch.optim.Optimizer):
-            raise Refused(f"{at}: optimizer returned a {type(own).__name__}; want a torch.optim.Optimizer of its "
-                          "parameters")
+            raise Refused(f"{at}: optimizer returned a {type(own).__name__}; want a torch.optim.Optimizer "
+                          "of its parameters")
         given = [id(p) for group in own.param_groups for p in group["params"]]
         if sorted(given) != sorted(map(id, self.parameters)):
             raise Refused(f"{at}: the optimizer has {len(given)} parameters; want each of the "
@@ -609,17 +610,17 @@ class Optimizer:
         after = self.beside()
         changed = [name for name in after if after[name] != before.get(name)]
         if changed:
-            raise Refused(f"{at}: a step of {type(own).__name__} changes {changed[0]}, which is no state of a "
-                          "parameter and would be lost; take another")
+            raise Refused(f"{at}: a step of {type(own).__name__} changes {changed[0]}, which is no state "
+                          "of a parameter and would be lost; take another")
         self.entries = sorted(k for k, v in self.like[0].items() if v is not None)
         for p, state in zip(self.parameters, self.like):
             if sorted(k for k, v in state.items() if v is not None) != self.entries:
-                raise Refused(f"{at}: the state of {type(own).__name__} differs from parameter to parameter; take "
-                              "another")
+                raise Refused(f"{at}: the state of {type(own).__name__} differs from parameter to "
+                              "parameter; take another")
             for key in self.entries:
                 if not self.fits(state[key], p):
-                    raise Refused(f"{at}: {key} of {type(own).__name__} has not the shape of its parameter and is "
-                                  "no number, or is not float32; take another")
+                    raise Refused(f"{at}: {key} of {type(own).__name__} has not the shape of its parameter "
+                                  "and is no number, or is not float32; take another")
 
     def beside(self):
         """Returns what the optimizer has beside the state of its parameters, to be compared, by name."""
@@ -710,7 +711,8 @@ class Pass:
 
 
 def outputs(torch):
-    """Returns a context that counts the operations of torch that write memory, and the bytes that they write."""
+    """Returns a context that counts the operations of torch that write memory, and the bytes that they
+    write."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Outputs(TorchDispatchMode):
@@ -728,7 +730,8 @@ def outputs(torch):
 
 
 def picture(torch, value, known):
-    """Returns what tells whether a value has changed, also in its parts, but for those that are known by id."""
+    """Returns what tells whether a value has changed, also in its parts, but for those that are known by
+    id."""
     if id(value) in known:
         return known[id(value)]
     if isinstance(value, torch.Tensor):
@@ -764,8 +767,9 @@ def read_state(torch, file):
         if file.endswith(".safetensors"):
             return read_safetensors(torch, file)
         if version_of(torch) < SAFE_LOAD_MIN:
-            raise Refused(f"{file}: torch.load of torch {torch.__version__} may run what a file says: install "
-                          f"{SAFE_LOAD_MIN[0]}.{SAFE_LOAD_MIN[1]} or newer, or write a file of .safetensors")
+            raise Refused(f"{file}: torch.load of torch {torch.__version__} may run what a file says: "
+                          f"install {SAFE_LOAD_MIN[0]}.{SAFE_LOAD_MIN[1]} or newer, or write a file of "
+                          ".safetensors")
         state = torch.load(file, map_location="cpu", weights_only=True)
     except Refused:
         raise
