@@ -31,7 +31,12 @@ func Chapter() report.Chapter {
 				Help:     "Tunes the learning rates of every mode and compares the modes.",
 				Parts:    []*report.Experiment{auctable.New(), auctable.NewTuner()},
 			},
-			convergence.New(),
+			{
+				Name:     "convergence",
+				Question: "Does hybrid end where sync does, over runs of the lengths in the paper?",
+				Help:     "Trains over runs of the lengths in the paper on its three data sets, generated.",
+				Parts:    []*report.Experiment{convergence.New(), convergence.NewAvazu(), convergence.NewTaobao()},
+			},
 			{
 				Name:     "time-to-auc",
 				Question: "How long, and for how many dollars, do clusters train until a target AUC?",

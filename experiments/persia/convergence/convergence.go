@@ -1,5 +1,6 @@
-// Package convergence measures AUC against samples over a run of Persia's length on Criteo, with rows that
-// are generated while it trains, and what more ranks change.
+// Package convergence measures AUC against samples over runs of the lengths of Persia's paper, with rows that
+// are generated while it trains: the part convergence on Criteo, at one learning rate, with what more ranks
+// change; the parts avazu and taobao against sync alone, every arm at rates tuned for it.
 //
 // Sync is trained sequentially, which has its bits. Hybrid is trained on Persia's cluster in virtual time
 // with real gradients: its staleness is an outcome, and every run gives the same bits.
@@ -7,7 +8,8 @@
 // More ranks change two things: the rows of a rank and, if each keeps its batch, the global batch. Weak
 // scaling has both, strong scaling the first alone.
 //
-// Source: Lian and others, arXiv 2111.05897: 10,800 steps of 4,096 samples on 8 GPUs for Criteo.
+// Source: Lian and others, arXiv 2111.05897: 5,000, 7,800 and 10,800 steps of 4,096 samples on 8 GPUs for
+// Taobao, Avazu and Criteo, read off the axes of a figure.
 package convergence
 
 import (
@@ -55,17 +57,15 @@ and fixed rates, and tests the experiment, not Persia.`,
 		QuickTime: 45 * time.Second,
 		AddFlags: func(flags *pflag.FlagSet) {
 			grid.AddFlags(flags)
-			flags.IntVar(&length, "steps", 0, "set the length of the runs in steps; those of tuning and "+
-				"scaling follow it (default 10800; with --quick 240)")
+			addLength(flags, &length, stepsCriteo)
 			flags.BoolVar(&fixed, "fixed-rates", false, "train all arms at the same nominal rates, without "+
 				"tuning")
 		},
 	}, func(o report.Options) (*plan, error) {
-		if length < 0 {
-			return nil, cli.UsageError("give a number of steps, such as 1080", "--steps: %d is negative",
-				length)
+		if err := checkLength(length); err != nil {
+			return nil, err
 		}
-		p := newPlan(o.Quick, grid.Taus(9, 60), length)
+		p := newPlan(o.Quick, grid.Taus(persiaTau, 60), length)
 		p.Seed, p.Seeds = o.Seed, o.Seeds
 		if fixed {
 			p.TuningSteps = 0
@@ -73,6 +73,51 @@ and fixed rates, and tests the experiment, not Persia.`,
 		return p, nil
 	}, func(p *plan, ctx context.Context, lab *trial.Lab) (*results, error) { return p.measure(ctx, lab) },
 		(*plan).report)
+}
+
+// NewAvazu returns the experiment avazu, and NewTaobao the experiment taobao.
+func NewAvazu() *report.Experiment  { return newWhole("Avazu", "avazu", stepsAvazu, 40*time.Second) }
+func NewTaobao() *report.Experiment { return newWhole("Taobao", "taobao", stepsTaobao, 90*time.Second) }
+
+// newWhole returns an experiment of a data set of the paper's.
+func newWhole(title, preset string, steps int, quickTime time.Duration) *report.Experiment {
+	length := 0
+	return trial.Study(report.Experiment{
+		Name:     preset,
+		Question: "Do hybrid and async-ps end where sync does, over a run of Persia's length on " + title + "?",
+		Help: fmt.Sprintf(`Trains on generated rows of the preset %s, streamed, with the same rows, order
+and initial values on 8 ranks: sync, hybrid at τ = %d and async-ps, the latter two
+on Persia's cluster, simulated, with real gradients. Compares AUC along the runs.
+
+The full version has %s steps of 4,096 samples, the length in the paper. The rates
+of every arm are tuned on runs of a twentieth of that, and the rate of rows chosen
+again on runs of a quarter. It takes hours; "go run ./experiments --resume FOLDER"
+trains what an interrupted run has not. The quick version has short runs of 512
+samples a step and fixed rates, and tests the experiment, not Persia.`, preset, persiaTau,
+			report.Thousands(steps)),
+		QuickTime: quickTime,
+		AddFlags:  func(flags *pflag.FlagSet) { addLength(flags, &length, steps) },
+	}, func(o report.Options) (*plan, error) {
+		if err := checkLength(length); err != nil {
+			return nil, err
+		}
+		p := wholePlan(o.Quick, preset, length, steps)
+		p.Seed, p.Seeds = o.Seed, o.Seeds
+		return p, nil
+	}, func(p *plan, ctx context.Context, lab *trial.Lab) (*results, error) { return p.measure(ctx, lab) },
+		(*plan).report)
+}
+
+func addLength(flags *pflag.FlagSet, length *int, steps int) {
+	flags.IntVar(length, "steps", 0, fmt.Sprintf("set the length of the runs in steps; those of tuning and "+
+		"scaling follow it (default %d; with --quick %d)", steps, stepsQuick))
+}
+
+func checkLength(steps int) error {
+	if steps < 0 {
+		return cli.UsageError("give a number of steps, such as 1080", "--steps: %d is negative", steps)
+	}
+	return nil
 }
 
 // plan is everything that is fixed before the first training.
@@ -86,26 +131,62 @@ type plan struct {
 	// Steps is the length of the runs whose curves are compared, and Points the number of their evaluations.
 	Steps  int `yaml:"steps"`
 	Points int `yaml:"points"`
+	// PaperSteps is the length of the paper's run, of batchPersia samples a step.
+	PaperSteps int `yaml:"paper-steps"`
 	// TuningSteps is the length of the runs that choose rates; 0: all arms have the nominal ones.
 	TuningSteps int       `yaml:"tuning-steps"`
 	Tuning      tune.Plan `yaml:"tuning"`
+	// RefiningSteps is the length of the runs that choose again among rates of rows near the tuned ones, which
+	// shows whether the order of rates depends on the length of a run; 0: the tuned ones are kept.
+	RefiningSteps int `yaml:"refining-steps"`
+	// Parts says that merging and staleness are told apart, and that the arms are also compared at common rates.
+	Parts bool `yaml:"parts"`
+	Async bool `yaml:"async"` // async-ps is an arm
 	// ScalingRanks are numbers of ranks, ascending; the first is the reference of the others, the last is
-	// that of the job. ScalingSamples is the length of these runs.
+	// that of the job. ScalingSamples is the length of these runs. None: more ranks are not tried.
 	ScalingRanks   []int `yaml:"scaling-ranks"`
 	ScalingSamples int   `yaml:"scaling-samples"`
 }
 
-// The lengths of runs in steps: that of Persia's run on Criteo, read off a figure of its paper (Lian and
-// others, KDD 2022), with its global batch on 8 GPUs, and that of the quick version.
+// persiaTau is τ of hybrid on all data sets: the default of job files.
+const persiaTau = 9
+
+// The lengths of Persia's runs in steps, read off a figure of its paper (Lian and others, KDD 2022), with its
+// global batch on 8 GPUs, and that of the quick version.
 const (
-	stepsPersia = 10_800
+	stepsCriteo = 10_800
+	stepsAvazu  = 7800
+	stepsTaobao = 5000
 	batchPersia = 4096
 	stepsQuick  = 240
 )
 
-// newPlan returns the plan of the quick or the full version. The quick one has short runs of small batches,
-// and rates that are not tuned. Steps is the length of the runs; 0: that of the version.
+// newPlan returns the plan of the quick or the full version on Criteo. The quick one has short runs of small
+// batches, and rates that are not tuned. Steps is the length of the runs; 0: that of the version.
 func newPlan(quick bool, taus []int, steps int) *plan {
+	p := basicPlan(quick, job.PresetCriteo, taus, steps, stepsCriteo)
+	p.Parts = true
+	if quick {
+		p.ScalingRanks, p.ScalingSamples = []int{2, 8}, max(p.Steps/2, 1)*p.batch()
+		return p
+	}
+	p.ScalingRanks, p.ScalingSamples = []int{1, 2, 4, 8}, p.TuningSteps*p.batch()
+	return p
+}
+
+// wholePlan returns the plan of another data set: sync, hybrid and async-ps at the rates of each, without
+// parts of their differences or other numbers of ranks. Its full version also refines the rates.
+func wholePlan(quick bool, preset string, steps, paper int) *plan {
+	p := basicPlan(quick, preset, []int{persiaTau}, steps, paper)
+	p.Async = true
+	if !quick {
+		p.RefiningSteps = max(p.Steps/4, 1)
+	}
+	return p
+}
+
+// basicPlan returns what all plans have. Paper is the length of the paper's run in steps.
+func basicPlan(quick bool, preset string, taus []int, steps, paper int) *plan {
 	j := job.Default()
 	j.Roles.Ranks = 8
 	j.Model.EmbeddingDim, j.Model.Top = 16, []int{64, 32}
@@ -113,10 +194,10 @@ func newPlan(quick bool, taus []int, steps int) *plan {
 	j.Rows.Optimizer.Kind = opt.RowwiseAdagrad
 	j.Rows.Optimizer.Rate, j.Model.Optimizer.Rate = 0.06, 0.001
 	j.Training.GlobalBatch, j.Training.Scale, j.Training.Shuffle = batchPersia, job.ScaleGlobal, false
-	data := job.Synthetic{Preset: job.PresetCriteo, TestRows: 200_000, Stream: true}
+	data := job.Synthetic{Preset: preset, TestRows: 200_000, Stream: true}
 	p := &plan{
-		Job: j, Taus: taus, Points: 12,
-		Data: report.DataSet{Name: "criteo", Data: job.Data{Kind: job.KindSynthetic, Synthetic: &data}},
+		Job: j, Taus: taus, Points: 12, PaperSteps: paper,
+		Data: report.DataSet{Name: preset, Data: job.Data{Kind: job.KindSynthetic, Synthetic: &data}},
 	}
 	nominal := p.nominal()
 	p.Tuning = tune.Plan{
@@ -125,24 +206,22 @@ func newPlan(quick bool, taus []int, steps int) *plan {
 	if quick {
 		p.Steps = cmp.Or(steps, stepsQuick)
 		p.Job.Training.GlobalBatch, data.TestRows = 512, 20_000
-		p.ScalingRanks, p.ScalingSamples = []int{2, 8}, max(p.Steps/2, 1)*p.batch()
 		return p
 	}
-	p.Steps = cmp.Or(steps, stepsPersia)
+	p.Steps = cmp.Or(steps, paper)
 	p.TuningSteps = max(p.Steps/20, 1)
-	p.ScalingRanks, p.ScalingSamples = []int{1, 2, 4, 8}, p.TuningSteps*p.batch()
 	return p
 }
 
 // isShort reports whether the runs have fewer samples than Persia's.
-func (p *plan) isShort() bool { return p.samples() < stepsPersia*batchPersia }
+func (p *plan) isShort() bool { return p.samples() < p.PaperSteps*batchPersia }
 
 type arm struct {
 	Mode  string `json:"mode"`
 	Merge string `json:"merge"`
 	Ranks int    `json:"ranks"`
 	Batch int    `json:"global_batch"`
-	Tau   int    `json:"tau,omitempty"`   // bounds the own staleness of hybrid
+	Tau   int    `json:"tau,omitempty"`   // batches that are prefetched; it bounds the own staleness of hybrid
 	Model string `json:"model,omitempty"` // empty: that of the job
 }
 
@@ -153,6 +232,8 @@ func (a arm) String() string {
 		return "logistic"
 	case a.Mode == job.Hybrid:
 		return fmt.Sprintf("hybrid τ=%d", a.Tau)
+	case a.Mode == job.AsyncPS:
+		return a.Mode
 	}
 	return "sync merge:" + a.Merge
 }
@@ -180,9 +261,8 @@ func (p *plan) logistic() arm {
 	return a
 }
 
-// mainArms returns the arms whose curves are compared: sync merge:step, sync merge:rank, then hybrid.
-func (p *plan) mainArms() []arm {
-	arms := []arm{p.sync(job.MergeStep, p.batch()), p.sync(job.MergeRank, p.batch())}
+// hybrids returns hybrid at every τ.
+func (p *plan) hybrids() (arms []arm) {
 	for _, tau := range p.Taus {
 		arms = append(arms, arm{Mode: job.Hybrid, Merge: job.MergeRank, Ranks: p.Job.Roles.Ranks,
 			Batch: p.batch(), Tau: tau})
@@ -190,9 +270,31 @@ func (p *plan) mainArms() []arm {
 	return arms
 }
 
+// async returns async-ps, whose ranks prefetch as many batches as those of hybrid at the smallest τ. Each of
+// its ranks takes steps of its own.
+func (p *plan) async() arm {
+	a := p.hybrids()[0]
+	a.Mode, a.Merge = job.AsyncPS, ""
+	return a
+}
+
+// mainArms returns the arms whose curves are compared: sync merge:step, and as the plan has them sync
+// merge:rank, hybrid at every τ and async-ps.
+func (p *plan) mainArms() []arm {
+	arms := []arm{p.sync(job.MergeStep, p.batch())}
+	if p.Parts {
+		arms = append(arms, p.sync(job.MergeRank, p.batch()))
+	}
+	arms = append(arms, p.hybrids()...)
+	if p.Async {
+		arms = append(arms, p.async())
+	}
+	return arms
+}
+
 // scaled returns hybrid on a number of ranks, at the smallest τ, and sync with the same global batch.
 func (p *plan) scaled(scale string, ranks int) (hybrid, sync arm) {
-	hybrid = p.mainArms()[2]
+	hybrid = p.hybrids()[0]
 	if scale == weak {
 		hybrid.Batch = p.batch() / p.Job.Roles.Ranks * ranks
 	}
@@ -205,6 +307,7 @@ const (
 	merging   = "merging"
 	staleness = "staleness"
 	total     = "hybrid − sync"
+	async     = "async-ps − sync"
 	weak      = "weak"   // the batch of a rank is fixed
 	strong    = "strong" // the global batch is fixed
 )
@@ -215,10 +318,13 @@ const (
 	commonRates = "common" // all arms at the rates of sync merge:step
 )
 
-// kinds returns the kinds of rates: common ones alone, unless rates are tuned.
+// kinds returns the kinds of rates, the one that matters most first: common ones alone, unless rates are tuned.
 func (p *plan) kinds() []string {
-	if p.TuningSteps == 0 {
+	switch {
+	case p.TuningSteps == 0:
 		return []string{commonRates}
+	case !p.Parts:
+		return []string{ownRates}
 	}
 	return []string{ownRates, commonRates}
 }
@@ -230,16 +336,31 @@ type difference struct {
 	treated, reference arm
 }
 
-// differences returns all that is measured: on the long runs, merging and staleness, and their sum; and of
-// more ranks, the effects on hybrid, and, where the batch grows, on sync.
+// differences returns all that is measured: on the long runs, hybrid and async-ps less sync, and, where the
+// plan has parts, merging and staleness, whose sum is hybrid less sync; and of more ranks, the effects on
+// hybrid, and, where the batch grows, on sync.
 func (p *plan) differences() (list []difference) {
-	arms, ranks, samples := p.mainArms(), p.Job.Roles.Ranks, p.samples()
+	sync, byRank := p.sync(job.MergeStep, p.batch()), p.sync(job.MergeRank, p.batch())
+	ranks, samples := p.Job.Roles.Ranks, p.samples()
 	for _, kind := range p.kinds() {
-		list = append(list, difference{merging, kind, ranks, samples, arms[1], arms[0]})
-		for _, hybrid := range arms[2:] {
-			list = append(list, difference{staleness, kind, ranks, samples, hybrid, arms[1]},
-				difference{total, kind, ranks, samples, hybrid, arms[0]})
+		add := func(name string, treated, reference arm) {
+			list = append(list, difference{name, kind, ranks, samples, treated, reference})
 		}
+		if p.Parts {
+			add(merging, byRank, sync)
+		}
+		for _, hybrid := range p.hybrids() {
+			add(total, hybrid, sync)
+			if p.Parts {
+				add(staleness, hybrid, byRank)
+			}
+		}
+		if p.Async {
+			add(async, p.async(), sync)
+		}
+	}
+	if len(p.ScalingRanks) == 0 {
+		return list
 	}
 	kind := p.kinds()[0]
 	samples = p.ScalingSamples
@@ -285,10 +406,10 @@ func (p *plan) tunedArms() []arm {
 
 // spec returns the training of an arm on a number of samples. Long runs are evaluated on their way.
 func (p *plan) spec(a arm, samples int, r tune.Rates, seed uint64) trial.Spec {
-	j := p.Job
+	j := p.Job.InMode(a.Mode)
 	j.Data = p.Data.WithSeed(seed)
 	j.Data.Synthetic.TrainRows = samples
-	j.Training.Mode, j.Training.Merge, j.Training.GlobalBatch = a.Mode, a.Merge, a.Batch
+	j.Training.Merge, j.Training.GlobalBatch = a.Merge, a.Batch
 	j.Training.Seed, j.Roles.Ranks = seed, a.Ranks
 	if samples == p.samples() && p.Points > 1 {
 		j.Training.EvaluateEvery = job.Every{Steps: max(samples/a.Batch/p.Points, 1)}
@@ -296,10 +417,12 @@ func (p *plan) spec(a arm, samples int, r tune.Rates, seed uint64) trial.Spec {
 	if a.Model != "" {
 		j.Model.Kind, j.Model.Top = a.Model, nil
 	}
-	simulated := a.Mode == job.Hybrid
+	simulated := a.Mode != job.Sequential
 	if simulated {
-		j.Training.Staleness, j.Training.Prefetch = &a.Tau, a.Tau+1
-		j.Cluster = job.PersiaCluster()
+		j.Training.Prefetch, j.Cluster = a.Tau+1, job.PersiaCluster()
+	}
+	if a.Mode == job.Hybrid {
+		j.Training.Staleness = &a.Tau
 	}
 	r.Apply(&j)
 	return trial.Spec{Job: j, Part: trial.Test, Simulated: simulated,

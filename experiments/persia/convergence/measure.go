@@ -15,10 +15,12 @@ type results struct {
 	TestRows int           `json:"test_rows"`
 	Oracle   judge.Quality `json:"oracle"` // of the longest runs
 	Tuning   []tune.Choice `json:"tuning,omitempty"`
-	Runs     []*run        `json:"runs"` // those at the first kind of rates come first
-	Effects  []*effect     `json:"effects"`
-	Scaling  []*effect     `json:"scaling"`
-	// Lags are by τ: what sync merge:rank has gained in its last τ steps, interpolated along its curve.
+	// Refined has the rates of the main arms after longer runs, in their order.
+	Refined []tune.Refined `json:"refined,omitempty"`
+	Runs    []*run         `json:"runs"` // those at the first kind of rates come first
+	Effects []*effect      `json:"effects"`
+	Scaling []*effect      `json:"scaling"`
+	// Lags are by τ: what plan.lagged has gained in its last τ steps, interpolated along its curve.
 	Lags []metric.Interval `json:"lags"`
 }
 
@@ -56,7 +58,7 @@ func (p *plan) measure(ctx context.Context, l tune.Lab) (*results, error) {
 	r := &results{}
 	var err error
 	if p.TuningSteps > 0 {
-		if r.Tuning, err = p.tune(ctx, l); err != nil {
+		if err = p.tune(ctx, l, r); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +81,7 @@ func (p *plan) measure(ctx context.Context, l tune.Lab) (*results, error) {
 		}
 	}
 	judge.Judge(r.comparisons())
-	r.Lags = p.lags(r.run(p.mainArms()[1], p.samples()))
+	r.Lags = p.lags(r.run(p.lagged(), p.samples()))
 	data := p.Data
 	data.Data = data.WithSeed(p.Seed)
 	data.Data.Synthetic.TrainRows = p.samples()
@@ -88,29 +90,52 @@ func (p *plan) measure(ctx context.Context, l tune.Lab) (*results, error) {
 }
 
 // tune chooses the rates of every arm on shorter runs.
-func (p *plan) tune(ctx context.Context, l tune.Lab) ([]tune.Choice, error) {
-	var arms []tune.Arm
-	for _, a := range p.tunedArms() {
-		spec := func(seed uint64) trial.Spec {
-			return p.spec(a, p.TuningSteps*p.batch(), p.nominal(), seed)
-		}
+func (p *plan) tune(ctx context.Context, l tune.Lab, r *results) (err error) {
+	arms := p.tunedArms()
+	if r.Tuning, err = tune.Tune(ctx, l, p.atLength(p.TuningSteps, arms), p.Tuning); err != nil ||
+		p.RefiningSteps == 0 {
+		return err
+	}
+	arms = p.mainArms() // which are the first of those that are tuned
+	r.Refined, err = tune.Refine(ctx, l, p.atLength(p.RefiningSteps, arms), r.Tuning[:len(arms)], refiningFactor,
+		refiningSeeds)
+	return err
+}
+
+// The candidates of refining are a factor apart; each is trained under some seeds.
+const (
+	refiningFactor = 2
+	refiningSeeds  = 1
+)
+
+// atLength returns arms for the tuner, on runs of a length.
+func (p *plan) atLength(steps int, list []arm) (arms []tune.Arm) {
+	for _, a := range list {
+		spec := func(seed uint64) trial.Spec { return p.spec(a, steps*p.batch(), p.nominal(), seed) }
 		arms = append(arms, tune.Arm{
 			Name: a.ofSize(), Nominal: p.nominal(), Simulated: spec(0).Simulated,
 			Job: func(seed uint64) job.Job { return spec(seed).Job },
 		})
 	}
-	return tune.Tune(ctx, l, arms, p.Tuning)
+	return arms
+}
+
+// rates returns the rates of an arm: those that the longest of its runs have chosen.
+func (p *plan) rates(r *results, a arm) tune.Rates {
+	if at := slices.Index(p.mainArms(), a); at >= 0 && r.Refined != nil {
+		return r.Refined[at].Rates
+	}
+	if r.Tuning != nil {
+		return r.Tuning[slices.Index(p.tunedArms(), a)].Rates
+	}
+	return p.nominal()
 }
 
 // run returns the run of an arm at a kind of rates, which it adds if it is new.
 func (p *plan) run(r *results, a arm, samples int, kind string) *run {
-	t := training{a, samples, p.nominal()}
-	if r.Tuning != nil {
-		arms := p.tunedArms()
-		if kind == commonRates {
-			a = arms[0]
-		}
-		t.Rates = r.Tuning[slices.Index(arms, a)].Rates
+	t := training{a, samples, p.rates(r, a)}
+	if kind == commonRates {
+		t.Rates = p.rates(r, p.mainArms()[0])
 	}
 	for _, one := range r.Runs {
 		if one.training == t {
@@ -177,6 +202,14 @@ func (r *run) at(point int) (values []float64, ok bool) {
 		values = append(values, c[point])
 	}
 	return values, true
+}
+
+// lagged returns the arm of sync that differs from hybrid by least.
+func (p *plan) lagged() arm {
+	if p.Parts {
+		return p.sync(job.MergeRank, p.batch())
+	}
+	return p.sync(job.MergeStep, p.batch())
 }
 
 // lags returns, by τ, what a run has gained in its last τ steps.

@@ -14,11 +14,18 @@ import (
 func (p *plan) report(r *results) *report.Report {
 	out := &report.Report{
 		Findings: p.findings(r), Notes: p.notes(r), Comparisons: r.comparisons(), Quantities: p.quantities(r),
-		Tables:  []cli.Table{p.effectTable(r), p.scalingTable(r), p.levelTable(r)},
+		Tables:  []cli.Table{p.effectTable(r)},
 		Figures: []report.Figure{p.curveFigure(r), p.differenceFigure(r)},
 	}
+	if len(p.ScalingRanks) > 0 {
+		out.Tables = append(out.Tables, p.scalingTable(r))
+	}
+	out.Tables = append(out.Tables, p.levelTable(r))
 	if r.Tuning != nil {
 		out.Tables = append(out.Tables, tune.Table(r.Tuning))
+	}
+	if r.Refined != nil {
+		out.Tables = append(out.Tables, p.refinedTable(r))
 	}
 	return out
 }
@@ -33,15 +40,38 @@ func (p *plan) ratesText(kind string) string {
 	return "at the tuned rates of sync merge:step"
 }
 
+// refinedTable returns a table with a line for every candidate of the longer runs.
+func (p *plan) refinedTable(r *results) cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("AUC of runs of %s steps by the rate of rows, tuned: what runs of %s steps had "+
+			"chosen; * the best", report.Thousands(p.RefiningSteps), report.Thousands(p.TuningSteps)),
+		Header: []string{"arm", "rows", "network", "AUC", "tuned"}, Words: 1,
+	}
+	for i, a := range r.Refined {
+		for _, c := range a.Candidates {
+			best, tuned := "", "–"
+			if c.Rates == a.Rates {
+				best = " *"
+			}
+			if c.Rates == r.Tuning[i].Rates {
+				tuned = "tuned"
+			}
+			t.Add(p.mainArms()[i].String(), report.Digits(c.Rows, 2), report.Digits(c.Dense, 2),
+				report.Mean(c.AUC)+best, tuned)
+		}
+	}
+	return t
+}
+
 func (p *plan) effectTable(r *results) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("AUC differences after %s samples, treated − reference; lag: what sync "+
-			"merge:rank gained in its last τ steps", report.Thousands(p.samples())),
+		Caption: fmt.Sprintf("AUC differences after %s samples, treated − reference; lag: what %v gained in "+
+			"its last τ steps", report.Thousands(p.samples()), p.lagged()),
 		Header: []string{"effect", "τ", "rates", "ΔAUC ± 95 %", "verdict"}, Words: 1,
 	}
 	for _, e := range r.Effects {
 		tau := "–"
-		if e.Name != merging {
+		if e.Name == staleness || e.Name == total {
 			tau = fmt.Sprint(e.Tau)
 		}
 		t.Add(e.Name, tau, e.Kind, report.PlusMinus(e.AUC), e.Text())
@@ -92,7 +122,7 @@ func (p *plan) levelTable(r *results) cli.Table {
 			continue
 		}
 		own, largest := "0", "0"
-		if one.Arm.Mode == job.Hybrid {
+		if one.Arm.Mode != job.Sequential {
 			own, largest = fmt.Sprintf("%.1f", one.OwnMean), fmt.Sprint(one.OwnMax)
 		}
 		rates := report.Digits(one.Rates.Rows, 2) + ", " + report.Digits(one.Rates.Dense, 2)
@@ -104,7 +134,7 @@ func (p *plan) levelTable(r *results) cli.Table {
 // quantities returns the effects at the tuned rates of each arm, or at the common ones where none are tuned.
 // The names of runs shorter than Persia's have their length: no claim of the paper is about them.
 func (p *plan) quantities(r *results) []report.Quantity {
-	kind, arms := p.kinds()[0], p.mainArms()
+	kind := p.kinds()[0]
 	run := fmt.Sprintf("%s steps of %s samples, %s", report.Thousands(p.Steps), report.Thousands(p.batch()),
 		p.ratesText(kind))
 	length := ""
@@ -116,14 +146,26 @@ func (p *plan) quantities(r *results) []report.Quantity {
 		list = append(list, report.Quantity{Name: name + length, What: what, Interval: e.AUC,
 			Over: report.OverSeeds})
 	}
-	add("merging-effect-auc", "AUC of sync merge:rank less sync merge:step, "+run,
-		p.find(r.Effects, merging, kind, arms[1]))
-	for i, tau := range p.Taus {
-		slug, hybrid := fmt.Sprintf("-tau-%d", tau), arms[2+i]
-		add("hybrid-less-sync-auc"+slug, fmt.Sprintf("AUC of hybrid at τ = %d less sync merge:step, %s", tau,
-			run), p.find(r.Effects, total, kind, hybrid))
-		add("staleness-effect-auc"+slug, fmt.Sprintf("AUC of hybrid at τ = %d less sync merge:rank, %s", tau,
-			run), p.find(r.Effects, staleness, kind, hybrid))
+	for _, d := range p.differences() {
+		if d.kind != kind || isScaling(d.name) {
+			continue
+		}
+		e := p.find(r.Effects, d.name, kind, d.treated)
+		what := fmt.Sprintf("AUC of %v less %v, %s", d.treated, d.reference, run)
+		late := fmt.Sprintf("AUC of hybrid at τ = %d less %v, %s", d.treated.Tau, d.reference, run)
+		switch d.name {
+		case merging:
+			add("merging-effect-auc", what, e)
+		case total:
+			add(fmt.Sprintf("hybrid-less-sync-auc-tau-%d", d.treated.Tau), late, e)
+		case staleness:
+			add(fmt.Sprintf("staleness-effect-auc-tau-%d", d.treated.Tau), late, e)
+		case async:
+			add("async-ps-less-sync-auc", what, e)
+		}
+	}
+	if len(p.ScalingRanks) == 0 {
+		return list
 	}
 	first, last := p.ScalingRanks[0], p.ScalingRanks[len(p.ScalingRanks)-1]
 	for _, scale := range []string{weak, strong} {
@@ -136,16 +178,27 @@ func (p *plan) quantities(r *results) []report.Quantity {
 }
 
 func (p *plan) findings(r *results) (sentences []string) {
-	kind, arms := p.kinds()[0], p.mainArms()
-	for i, tau := range p.Taus {
-		sum := p.find(r.Effects, total, kind, arms[2+i])
+	kind := p.kinds()[0]
+	for i, hybrid := range p.hybrids() {
+		sum := p.find(r.Effects, total, kind, hybrid)
+		parts := ""
+		if p.Parts {
+			parts = fmt.Sprintf(": staleness %s, merging %s",
+				report.PlusMinus(p.find(r.Effects, staleness, kind, hybrid).AUC),
+				report.PlusMinus(p.find(r.Effects, merging, kind, p.sync(job.MergeRank, p.batch())).AUC))
+		}
 		sentences = append(sentences, fmt.Sprintf("After %s steps of %s samples %s, hybrid at τ = %d less "+
-			"sync has an AUC difference of %s (%s): staleness %s, merging %s. The last %d steps of sync "+
-			"gained %s.", report.Thousands(p.Steps), report.Thousands(p.batch()), p.ratesText(kind), tau,
-			report.PlusMinus(sum.AUC), sum.Text(),
-			report.PlusMinus(p.find(r.Effects, staleness, kind, arms[2+i]).AUC),
-			report.PlusMinus(p.find(r.Effects, merging, kind, arms[1]).AUC), tau,
-			report.PlusMinus(r.Lags[i])))
+			"sync has an AUC difference of %s (%s)%s. The last %d steps of sync gained %s.",
+			report.Thousands(p.Steps), report.Thousands(p.batch()), p.ratesText(kind), hybrid.Tau,
+			report.PlusMinus(sum.AUC), sum.Text(), parts, hybrid.Tau, report.PlusMinus(r.Lags[i])))
+	}
+	if p.Async {
+		e := p.find(r.Effects, async, kind, p.async())
+		sentences = append(sentences, fmt.Sprintf("async-ps less sync has %s (%s).", report.PlusMinus(e.AUC),
+			e.Text()))
+	}
+	if len(p.ScalingRanks) == 0 {
+		return sentences
 	}
 	first, last := p.ScalingRanks[0], p.ScalingRanks[len(p.ScalingRanks)-1]
 	hybrid, sync := p.scalingOf(r, weak, last)
@@ -170,12 +223,12 @@ func (p *plan) notes(r *results) []string {
 			"rates.")
 	} else {
 		notes = append(notes, fmt.Sprintf("Rates are tuned on runs of %s steps, %d × %d candidates for "+
-			"every arm, on rows that no comparison uses. Longer runs may want others.",
-			report.Thousands(p.TuningSteps), len(p.Tuning.Rows), len(p.Tuning.Dense)))
+			"every arm, on rows that no comparison uses.%s",
+			report.Thousands(p.TuningSteps), len(p.Tuning.Rows), len(p.Tuning.Dense), p.longerNote(r)))
 	}
 	if p.isShort() {
 		notes = append(notes, fmt.Sprintf("The runs have %.2g %% of the samples of Persia's, so τ is a "+
-			"larger part of them.", 100*float64(p.samples())/(stepsPersia*batchPersia)))
+			"larger part of them.", 100*float64(p.samples())/float64(p.PaperSteps*batchPersia)))
 	}
 	var short []string
 	diverged := 0
@@ -192,6 +245,24 @@ func (p *plan) notes(r *results) []string {
 		notes = append(notes, fmt.Sprintf("%d trainings diverged and count as a constant guess.", diverged))
 	}
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
+}
+
+// longerNote says whether longer runs chose other rates of rows.
+func (p *plan) longerNote(r *results) string {
+	if r.Refined == nil {
+		return " Longer runs may want others."
+	}
+	same, edge := 0, ""
+	for i, one := range r.Refined {
+		if one.Rates == r.Tuning[i].Rates {
+			same++
+		}
+		if one.AtEdge {
+			edge += fmt.Sprintf(" The best of %s is the last that was tried.", one.Arm)
+		}
+	}
+	return fmt.Sprintf(" Runs of %s steps, among rates of rows a factor %d apart, chose the same for %d of %d "+
+		"arms; theirs are used.%s", report.Thousands(p.RefiningSteps), refiningFactor, same, len(r.Refined), edge)
 }
 
 // mainRuns returns the long runs at the first kind of rates, in the order of mainArms.
