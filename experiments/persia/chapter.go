@@ -35,7 +35,9 @@ func Chapter() report.Chapter {
 				Name:     "convergence",
 				Question: "Does hybrid end where sync does, over runs of the lengths in the paper?",
 				Help:     "Trains over runs of the lengths in the paper on its three data sets, generated.",
-				Parts:    []*report.Experiment{convergence.New(), convergence.NewAvazu(), convergence.NewTaobao()},
+				Parts: []*report.Experiment{
+					convergence.New(), convergence.NewAvazu(), convergence.NewTaobao(),
+				},
 			},
 			{
 				Name:     "time-to-auc",

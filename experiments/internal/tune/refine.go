@@ -18,9 +18,9 @@ type Refined struct {
 	Candidates []Candidate `json:"candidates"` // ascending in the rate of rows
 }
 
-// Refine chooses the rate of rows again on longer runs, those of the arms: the best of the chosen rate, the rates a
-// factor below and above and, while the best is the last on a side, the next on that side, at most extensions times.
-// The rate of the network stays.
+// Refine chooses the rate of rows again on longer runs, those of the arms: the best of the chosen rate, the
+// rates a factor below and above and, while the best is the last on a side, the next on that side, at most
+// extensions times. The rate of the network stays.
 func Refine(ctx context.Context, lab Lab, arms []Arm, choices []Choice, factor float64, seeds int) (
 	[]Refined, error,
 ) {
@@ -76,7 +76,9 @@ func refineAll(ctx context.Context, lab Lab, arms []Arm, list []Refined, seeds i
 
 // settle chooses the best candidate; all are trained.
 func (r *Refined) settle() {
-	best := slices.MaxFunc(r.Candidates, func(a, b Candidate) int { return cmp.Compare(mean(a.AUC), mean(b.AUC)) })
+	best := slices.MaxFunc(r.Candidates, func(a, b Candidate) int {
+		return cmp.Compare(mean(a.AUC), mean(b.AUC))
+	})
 	r.Rates = best.Rates
 	r.AtEdge = r.Rates == r.Candidates[0].Rates || r.Rates == r.Candidates[len(r.Candidates)-1].Rates
 }

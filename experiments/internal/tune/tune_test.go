@@ -190,3 +190,54 @@ func TestValidate(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Run(context.Context, []trial.Spec) ([]trial.Result, error) { return nil, f.err }
+
+// Longer runs go on from the tuned rate until a rate is better than its neighbours, and no further.
+func TestRefineGoesOnToTheTop(t *testing.T) {
+	tuned := []Choice{{Rates: Rates{0.1, 0.01}}, {Rates: Rates{0.1, 0.01}}, {Rates: Rates{0.1, 0.01}}}
+	arms := []Arm{arm("a", Rates{}), arm("b", Rates{}), arm("c", Rates{})}
+	for name, c := range map[string]struct {
+		best   float64
+		want   float64
+		tried  int
+		atEdge bool
+	}{
+		"stays":    {0.1, 0.1, 3, false},
+		"down":     {0.026, 0.025, 5, false},
+		"up":       {0.39, 0.4, 5, false},
+		"too far":  {100, 1.6, 6, true},
+		"too near": {0.0001, 0.00625, 6, true},
+	} {
+		h := &hill{best: Rates{c.best, 0.01}, drop: 0.01}
+		refined, err := Refine(context.Background(), h, arms, tuned, 2, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range refined {
+			if math.Abs(r.Rows/c.want-1) > 1e-9 || r.Dense != 0.01 || len(r.Candidates) != c.tried ||
+				r.AtEdge != c.atEdge || r.Arm != arms[i].Name {
+				t.Errorf("%s: %+v, want %v of %d", name, r, c.want, c.tried)
+			}
+			for k, one := range r.Candidates {
+				if len(one.AUC) != 2 || k > 0 && one.Rows <= r.Candidates[k-1].Rows {
+					t.Errorf("%s: candidates %+v", name, r.Candidates)
+				}
+			}
+		}
+		if h.runs != 3*2*c.tried {
+			t.Errorf("%s: %d trainings of 3 arms, %d candidates, 2 seeds", name, h.runs, c.tried)
+		}
+	}
+}
+
+// A rate at which trainings diverge is never chosen.
+func TestRefineLeavesRatesThatDiverge(t *testing.T) {
+	h := &hill{best: Rates{0.3, 0.01}, drop: 0.01, diverge: 0.15}
+	refined, err := Refine(context.Background(), h, []Arm{arm("a", Rates{})},
+		[]Choice{{Rates: Rates{0.1, 0.01}}}, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := refined[0]; r.Rows != 0.1 || r.AtEdge {
+		t.Errorf("%+v", r)
+	}
+}

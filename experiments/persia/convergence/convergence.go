@@ -75,16 +75,19 @@ and fixed rates, and tests the experiment, not Persia.`,
 		(*plan).report)
 }
 
-// NewAvazu returns the experiment avazu, and NewTaobao the experiment taobao.
-func NewAvazu() *report.Experiment  { return newWhole("Avazu", "avazu", stepsAvazu, 40*time.Second) }
+// NewAvazu returns the experiment avazu.
+func NewAvazu() *report.Experiment { return newWhole("Avazu", "avazu", stepsAvazu, 40*time.Second) }
+
+// NewTaobao returns the experiment taobao.
 func NewTaobao() *report.Experiment { return newWhole("Taobao", "taobao", stepsTaobao, 90*time.Second) }
 
 // newWhole returns an experiment of a data set of the paper's.
 func newWhole(title, preset string, steps int, quickTime time.Duration) *report.Experiment {
 	length := 0
 	return trial.Study(report.Experiment{
-		Name:     preset,
-		Question: "Do hybrid and async-ps end where sync does, over a run of Persia's length on " + title + "?",
+		Name: preset,
+		Question: "Do hybrid and async-ps end where sync does, over a run of Persia's length on " +
+			title + "?",
 		Help: fmt.Sprintf(`Trains on generated rows of the preset %s, streamed, with the same rows, order
 and initial values on 8 ranks: sync, hybrid at τ = %d and async-ps, the latter two
 on Persia's cluster, simulated, with real gradients. Compares AUC along the runs.
@@ -136,10 +139,11 @@ type plan struct {
 	// TuningSteps is the length of the runs that choose rates; 0: all arms have the nominal ones.
 	TuningSteps int       `yaml:"tuning-steps"`
 	Tuning      tune.Plan `yaml:"tuning"`
-	// RefiningSteps is the length of the runs that choose again among rates of rows near the tuned ones, which
-	// shows whether the order of rates depends on the length of a run; 0: the tuned ones are kept.
+	// RefiningSteps is the length of the runs that choose again among rates of rows near the tuned ones,
+	// which shows whether the order of rates depends on the length of a run; 0: the tuned ones are kept.
 	RefiningSteps int `yaml:"refining-steps"`
-	// Parts says that merging and staleness are told apart, and that the arms are also compared at common rates.
+	// Parts says that merging and staleness are measured apart, and that the arms are compared at common
+	// rates as well.
 	Parts bool `yaml:"parts"`
 	Async bool `yaml:"async"` // async-ps is an arm
 	// ScalingRanks are numbers of ranks, ascending; the first is the reference of the others, the last is
@@ -221,7 +225,7 @@ type arm struct {
 	Merge string `json:"merge"`
 	Ranks int    `json:"ranks"`
 	Batch int    `json:"global_batch"`
-	Tau   int    `json:"tau,omitempty"`   // batches that are prefetched; it bounds the own staleness of hybrid
+	Tau   int    `json:"tau,omitempty"`   // prefetched batches; it bounds the own staleness of hybrid
 	Model string `json:"model,omitempty"` // empty: that of the job
 }
 
@@ -318,7 +322,8 @@ const (
 	commonRates = "common" // all arms at the rates of sync merge:step
 )
 
-// kinds returns the kinds of rates, the one that matters most first: common ones alone, unless rates are tuned.
+// kinds returns the kinds of rates, the one that matters most first: common ones alone, unless rates are
+// tuned.
 func (p *plan) kinds() []string {
 	switch {
 	case p.TuningSteps == 0:

@@ -22,6 +22,7 @@ const (
 	stalenessEffect = -0.0001 // of one step of τ
 	doubling        = -0.0030 // of the global batch
 	ofRanks         = -0.0010 // of the ranks of hybrid, each doubling
+	asyncEffect     = -0.0070
 	offRate         = -0.0100 // of a factor e between the rate of rows and the best, which is lower if late
 )
 
@@ -44,6 +45,10 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 		auc += doubling * math.Log2(float64(t.GlobalBatch)/512)
 		if t.Merge == job.MergeRank {
 			auc += mergingEffect
+		}
+		if t.Mode == job.AsyncPS {
+			best /= 9
+			auc += asyncEffect
 		}
 		if t.Mode == job.Hybrid {
 			best /= 3
@@ -106,6 +111,47 @@ func TestEffectsAreThoseOfTheLab(t *testing.T) {
 				t.Errorf("merging %v", got)
 			}
 		}
+	}
+}
+
+// On the other data sets, each arm is at the rates that the longer runs have chosen, and hybrid and async-ps
+// differ from sync by what they do there.
+func TestWholeEffectsAreThoseAtTheRatesOfLongRuns(t *testing.T) {
+	p := wholePlan(true, "avazu", 240, stepsAvazu)
+	p.Seed, p.Seeds, p.TuningSteps, p.RefiningSteps, p.Data.Data.Synthetic.TestRows = 7, 3, 12, 60, 50
+	// Runs of the tuner are too short for late arms to differ.
+	short := func(s *trial.Spec) bool { return s.Job.Data.Synthetic.TrainRows == p.TuningSteps*p.batch() }
+	f := &fake{change: func(s *trial.Spec, r *trial.Result) {
+		if short(s) {
+			r.AUC = 0.8 + offRate*math.Abs(math.Log(s.Job.Rows.Optimizer.Rate/0.06))
+		}
+	}}
+	r, err := p.measure(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		of   arm
+		auc  float64
+		rate float64
+	}{
+		total: {p.hybrids()[0], mergingEffect + persiaTau*stalenessEffect + offRate*math.Log(4.0/3), 0.015},
+		async: {p.async(), asyncEffect + offRate*math.Log(9.0/8), 0.0075},
+	} {
+		got := p.find(r.Effects, name, ownRates, want.of).AUC.Estimate
+		rate := r.run(want.of, p.samples()).Rates.Rows
+		if math.Abs(got-want.auc) > 0.0005 || !near(rate, want.rate) {
+			t.Errorf("%s: %v at rate %v, want %v at %v", name, got, rate, want.auc, want.rate)
+		}
+	}
+	if len(r.Scaling) != 0 || len(r.Effects) != 2 {
+		t.Errorf("%d effects of more ranks, %d others", len(r.Scaling), len(r.Effects))
+	}
+	out := p.report(r)
+	reporttest.CheckWidth(t, out)
+	notes := strings.Join(out.Notes, "\n")
+	if !strings.Contains(notes, "chose the same for 1 of 3 arms") {
+		t.Error(notes)
 	}
 }
 

@@ -97,8 +97,8 @@ func (p *plan) tune(ctx context.Context, l tune.Lab, r *results) (err error) {
 		return err
 	}
 	arms = p.mainArms() // which are the first of those that are tuned
-	r.Refined, err = tune.Refine(ctx, l, p.atLength(p.RefiningSteps, arms), r.Tuning[:len(arms)], refiningFactor,
-		refiningSeeds)
+	r.Refined, err = tune.Refine(ctx, l, p.atLength(p.RefiningSteps, arms), r.Tuning[:len(arms)],
+		refiningFactor, refiningSeeds)
 	return err
 }
 

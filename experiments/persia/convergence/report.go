@@ -261,8 +261,9 @@ func (p *plan) longerNote(r *results) string {
 			edge += fmt.Sprintf(" The best of %s is the last that was tried.", one.Arm)
 		}
 	}
-	return fmt.Sprintf(" Runs of %s steps, among rates of rows a factor %d apart, chose the same for %d of %d "+
-		"arms; theirs are used.%s", report.Thousands(p.RefiningSteps), refiningFactor, same, len(r.Refined), edge)
+	return fmt.Sprintf(" Runs of %s steps, among rates of rows a factor %d apart, chose the same for %d of "+
+		"%d arms; theirs are used.%s", report.Thousands(p.RefiningSteps), refiningFactor, same,
+		len(r.Refined), edge)
 }
 
 // mainRuns returns the long runs at the first kind of rates, in the order of mainArms.
