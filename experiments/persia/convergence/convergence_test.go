@@ -119,6 +119,7 @@ func TestEffectsAreThoseOfTheLab(t *testing.T) {
 func TestWholeEffectsAreThoseAtTheRatesOfLongRuns(t *testing.T) {
 	p := wholePlan(true, "avazu", 240, stepsAvazu)
 	p.Seed, p.Seeds, p.TuningSteps, p.RefiningSteps, p.Data.Data.Synthetic.TestRows = 7, 3, 12, 60, 50
+	p.Async = true
 	// Runs of the tuner are too short for late arms to differ.
 	short := func(s *trial.Spec) bool { return s.Job.Data.Synthetic.TrainRows == p.TuningSteps*p.batch() }
 	f := &fake{change: func(s *trial.Spec, r *trial.Result) {
