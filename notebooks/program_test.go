@@ -111,8 +111,8 @@ func assemble(t *testing.T, n *notebook) *program {
 	return &p
 }
 
-// build vets and builds a program and returns its file. The program is a package of this module, in whose build
-// everything that it imports is found, and needs the module of the kernel besides.
+// build vets and builds a program and returns its file. The program is a package of this module, and needs
+// the module of the kernel besides.
 func (p *program) build(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -145,7 +145,9 @@ func (p *program) build(t *testing.T) string {
 		}
 	}
 	file := filepath.Join(folder, "notebook")
-	for _, command := range [][]string{{"vet"}, {"build", "-buildvcs=false", "-ldflags=-s -w", "-o", file}} {
+	for _, command := range [][]string{
+		{"vet"}, {"build", "-buildvcs=false", "-ldflags=-s -w", "-o", file},
+	} {
 		c := exec.Command("go", append(command, "-modfile="+filepath.Join(folder, "go.mod"),
 			"-overlay="+filepath.Join(folder, "overlay.json"), "./notebooks/testdata")...)
 		c.Dir = repository
