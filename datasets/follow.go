@@ -40,9 +40,9 @@ type Stream struct {
 const pollEvery = 100 * time.Millisecond
 
 // Follow begins to follow the folder of a job's data. The first file is that of a name, or, if this is empty,
-// the first with rows, which Follow waits for. Numbers are standardised and weights divided by the mean as the rows of this
-// file say, in all files. The data set has its rows for training and no test rows. waiting is called now and
-// then with the time that the call has waited so far.
+// the first with rows, which Follow waits for. Numbers are standardised and weights divided by the mean as
+// the rows of this file say, in all files. The data set has its rows for training and no test rows. waiting
+// is called now and then with the time that the call has waited so far.
 //
 // Errors are those of Open, and name the file and, where there is one, the line.
 func Follow(ctx context.Context, data job.Data, dataDir, first string, waiting func(time.Duration)) (*Stream,

@@ -22,7 +22,9 @@ import (
 func FirstFile(ctx context.Context, folder, complete string, except []string,
 	waiting func(time.Duration)) (string, error) {
 	for begun := time.Now(); ; {
-		name, err := nextFile(folder, complete, func(name string) bool { return slices.Contains(except, name) })
+		name, err := nextFile(folder, complete, func(name string) bool {
+			return slices.Contains(except, name)
+		})
 		if err != nil {
 			return "", fmt.Errorf("datasets: %w", err)
 		}

@@ -94,9 +94,10 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 }
 
 // besideResume are the flags that do not change what a training that is resumed learns from its rows.
-var besideResume = []string{"on-bad-row", "resume", "checkpoint-every", "keep-checkpoints", "keep-checkpoints-for",
-	"checkpoint-full-every", "checkpoint-buffer", "out", "json", "without", "cpu-profile", "metrics-address",
-	"file", "processes", "hang-limit", "return-limit", "deaths", "restarts", "fewer", "redo-log"}
+var besideResume = []string{"resume", "on-bad-row", "checkpoint-every", "keep-checkpoints",
+	"keep-checkpoints-for", "checkpoint-full-every", "checkpoint-buffer", "out", "json", "without",
+	"cpu-profile", "metrics-address", "file", "processes", "hang-limit", "return-limit", "deaths", "restarts",
+	"fewer", "redo-log"}
 
 // resumed opens the checkpoint to resume, and returns its job.
 func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"tandem/cmd/train/persia"
+	"tandem/internal/persia"
 	"tandem/internal/cli"
 )
 

@@ -11,9 +11,9 @@ import (
 	"tandem/datasets"
 )
 
-// Follow waits for the first file with rows of a folder, infers its columns, and returns the rows that arrive there and
-// a job for them. r.File is the folder, and its Split and Memory are not used. complete is a value of
-// job.Data.Complete. waiting is called as by datasets.Follow.
+// Follow waits for the first file with rows of a folder, infers its columns, and returns the rows that arrive
+// there and a job for them. r.File is the folder, and its Split and Memory are not used. complete is a value
+// of job.Data.Complete. waiting is called as by datasets.Follow.
 func Follow(ctx context.Context, r Request, complete string, waiting func(time.Duration)) (j job.Job,
 	stream *datasets.Stream, set *datasets.Dataset, found *Table, err error) {
 	folder, err := filepath.Abs(r.File)
@@ -35,8 +35,8 @@ func Follow(ctx context.Context, r Request, complete string, waiting func(time.D
 	return j, stream, set, found, nil
 }
 
-// firstTable waits for the first file that has rows, and describes its columns. Files before it, with a header
-// alone, say nothing about them.
+// firstTable waits for the first file that has rows, and describes its columns. Files before it, with a
+// header alone, say nothing about them.
 func firstTable(ctx context.Context, folder, complete string, o Options, waiting func(time.Duration)) (
 	string, *Table, error) {
 	var without []string
