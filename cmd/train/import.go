@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"tandem/internal/persia"
 	"tandem/internal/cli"
+	"tandem/internal/persia"
 )
 
 const importUsage = `Translate the configurations of a Persia job, global_config.yml and
