@@ -40,19 +40,20 @@ type Stream struct {
 const pollEvery = 100 * time.Millisecond
 
 // Follow begins to follow the folder of a job's data. The first file is that of a name, or, if this is empty,
-// the one that Follow waits for. Numbers are standardised and weights divided by the mean as the rows of this
-// file say, in all files. The data set has its rows for training and no test rows. waiting is called now and
-// then with the time that the call has waited so far.
+// the first with rows, which Follow waits for. Numbers are standardised and weights divided by the mean as
+// the rows of this file say, in all files. The data set has its rows for training and no test rows. waiting
+// is called now and then with the time that the call has waited so far.
 //
 // Errors are those of Open, and name the file and, where there is one, the line.
 func Follow(ctx context.Context, data job.Data, dataDir, first string, waiting func(time.Duration)) (*Stream,
 	*Dataset, error) {
 	s, err := newStream(data, dataDir)
-	if err == nil && first == "" {
-		first, err = FirstFile(ctx, s.folder, data.Complete, waiting)
-	}
-	if err == nil {
-		err = s.take(filepath.Base(first))
+	switch {
+	case err != nil:
+	case first != "":
+		err = s.take(first)
+	default:
+		err = s.takeFirst(ctx, waiting)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -165,6 +166,25 @@ func (s *Stream) Next(step int) (rows *batch.Batch, first, end int, err error) {
 	return batch.Slice(s.rows, lo, hi), first, end, nil
 }
 
+// errFirst says that a file has no rows and cannot be the first.
+var errFirst = fmt.Errorf("%w: the first file has to have some", ErrNoRows)
+
+// takeFirst takes the first file that has rows. Those before it, with a header alone, are taken later.
+func (s *Stream) takeFirst(ctx context.Context, waiting func(time.Duration)) error {
+	var without []string
+	for {
+		first, err := FirstFile(ctx, s.folder, s.data.Complete, without, waiting)
+		if err != nil {
+			return err
+		}
+		name := filepath.Base(first)
+		if err := s.take(name); !errors.Is(err, errFirst) {
+			return err
+		}
+		without = append(without, name)
+	}
+}
+
 // take takes a file, and reads its rows.
 func (s *Stream) take(name string) error {
 	a, rows, err := s.read(name)
@@ -173,8 +193,7 @@ func (s *Stream) take(name string) error {
 	}
 	if s.ledger.Scaling == nil {
 		if a.Rows == 0 {
-			return fmt.Errorf("datasets: %s: %w: the first file has to have some",
-				filepath.Join(s.folder, name), ErrNoRows)
+			return fmt.Errorf("datasets: %s: %w", filepath.Join(s.folder, name), errFirst)
 		}
 		sums := labelSumsOf(rows)
 		if err := checkWeights(sums); err != nil {

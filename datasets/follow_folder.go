@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,11 +17,14 @@ import (
 	"tandem/datasets/internal/input"
 )
 
-// FirstFile waits until a folder has a complete file by a rule of job.Data.Complete, and returns its path. It
-// calls waiting, now and then, with the time that it has waited.
-func FirstFile(ctx context.Context, folder, complete string, waiting func(time.Duration)) (string, error) {
+// FirstFile waits until a folder has a complete file by a rule of job.Data.Complete, other than those of some
+// names, and returns its path. It calls waiting, now and then, with the time that it has waited.
+func FirstFile(ctx context.Context, folder, complete string, except []string,
+	waiting func(time.Duration)) (string, error) {
 	for begun := time.Now(); ; {
-		name, err := nextFile(folder, complete, func(string) bool { return false })
+		name, err := nextFile(folder, complete, func(name string) bool {
+			return slices.Contains(except, name)
+		})
 		if err != nil {
 			return "", fmt.Errorf("datasets: %w", err)
 		}

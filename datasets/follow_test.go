@@ -328,6 +328,20 @@ func TestTheFirstFileIsTheNamedOne(t *testing.T) {
 	}
 }
 
+// A file of a header alone cannot be the first, and is taken after the first.
+func TestTheFirstFileHasRows(t *testing.T) {
+	folder := t.TempDir()
+	arrive(t, folder, "a.csv", "user,price,click\n")
+	arrive(t, folder, "b.csv", clicks(0, 4))
+	s := mustFollow(t, followed(folder))
+	mustBegin(t, s, followJob(4, 0))
+	arrive(t, folder, "c.csv", clicks(4, 8))
+	rows, first, end, err := s.Next(1)
+	if err != nil || filepath.Base(s.First()) != "b.csv" || first != 1 || end != 2 || rows.Samples != 4 {
+		t.Errorf("first %s; steps %d to %d, %+v, error %v", s.First(), first, end, rows, err)
+	}
+}
+
 func TestProblemsOfStreams(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"b.csv", "user,price,click\n1,2,1\n3,4", "b.csv:3: the line is torn"},

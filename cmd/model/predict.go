@@ -38,13 +38,7 @@ func (p *program) predictCommand() *cobra.Command {
 		Use: "predict MODEL FILE", Short: "Predict the rows of a file", Long: predictUsage,
 		Example: "  go run ./cmd/model predict results/clicks/hybrid/model today.csv \\\n" +
 			"    --out predictions.csv",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return cli.UsageError("see --help", "%d arguments, want 2: the folder of a model, and a file",
-					len(args))
-			}
-			return nil
-		},
+		Args: modelAndFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			modules := torch.FromEnvironment(p.stderr)
 			defer modules.Close()
@@ -64,12 +58,38 @@ func (p *program) predictCommand() *cobra.Command {
 	return c
 }
 
+// modelAndFile demands the arguments MODEL and FILE.
+func modelAndFile(_ *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return cli.UsageError("see --help", "%d arguments, want 2: the folder of a model, and a file",
+			len(args))
+	}
+	return nil
+}
+
 // predictTo writes the predictions of a file to another one, complete or not at all.
 func (p *program) predictTo(out string, m *inference.Model, path string) error {
+	rows := 0
+	err := writeWhole(out, func(file io.Writer) (err error) {
+		var results results = newCSV(file, len(m.Labels()))
+		if filepath.Ext(out) == ".parquet" {
+			results = newParquet(file, len(m.Labels()))
+		}
+		rows, err = p.predict(results, m, path)
+		return err
+	})
+	if err == nil {
+		fmt.Fprintf(p.stderr, "model: %d predictions are in %s\n", rows, out)
+	}
+	return err
+}
+
+// writeWhole writes a new file, complete or not at all.
+func writeWhole(out string, write func(io.Writer) error) error {
 	if _, err := os.Stat(out); err == nil {
 		return &cli.Error{Err: fmt.Errorf("%s exists", out), Hint: "remove it, or choose another --out"}
 	}
-	file, err := os.CreateTemp(filepath.Dir(out), ".predictions-")
+	file, err := os.CreateTemp(filepath.Dir(out), ".tandem-")
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no folder %s: make it first", filepath.Dir(out))
 	}
@@ -77,19 +97,10 @@ func (p *program) predictTo(out string, m *inference.Model, path string) error {
 		return err
 	}
 	defer os.Remove(file.Name()) // no longer there if all went well
-	var results results = newCSV(file, len(m.Labels()))
-	if filepath.Ext(out) == ".parquet" {
-		results = newParquet(file, len(m.Labels()))
-	}
-	rows, err := p.predict(results, m, path)
-	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
+	if err := errors.Join(write(file), file.Chmod(0o644), file.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(file.Name(), out); err != nil {
-		return err
-	}
-	fmt.Fprintf(p.stderr, "model: %d predictions are in %s\n", rows, out)
-	return nil
+	return os.Rename(file.Name(), out)
 }
 
 // predict writes the predictions of a file, and returns the number of rows. It reports progress to a person.

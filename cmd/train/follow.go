@@ -165,6 +165,8 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 	c := f.checkpoints
 	o := train.Options{Backend: machine, Begin: c.initialOf(variant{})}
 	if c.begin != nil {
+		fmt.Fprintf(p.stderr, "train: continues after %s with the next row of %s\n",
+			plural(c.begin.Step, "step"), j.Data.Path)
 		o.Begin = train.Begin{Step: c.begin.Step, Model: continued{c.begin, &c.behind.Saver}}
 		if c.begin.Step > f.stream.Steps() {
 			return nil, fmt.Errorf("--resume %s: the model has trained %d steps, and %s has %d: it is of "+
