@@ -90,10 +90,7 @@ func (m *Modules) start(shared *memory, fail func(error), lines ...[]byte) (*wor
 	printed := &printer{modules: m}
 	w.printed = printed
 	w.command.Stdout, w.command.Stderr = printed, printed
-	w.command.Env = append(os.Environ(), "PYTHONHASHSEED=0") // the order of sets is that of the other ranks
-	if os.Getenv("OMP_NUM_THREADS") == "" {
-		w.command.Env = append(w.command.Env, "OMP_NUM_THREADS=1")
-	}
+	w.command.Env = environment()
 	if err = w.command.Start(); err != nil {
 		closeAll(ends[:])
 		return nil, fmt.Errorf("%s: %w", python, err)
@@ -103,6 +100,24 @@ func (m *Modules) start(shared *memory, fail func(error), lines ...[]byte) (*wor
 	go w.watch()
 	w.writeSoon(lines...)
 	return w, nil
+}
+
+// environment returns that of a process.
+func environment() []string {
+	env := append(os.Environ(), "PYTHONHASHSEED=0") // the order of sets is that of the other ranks
+	for _, setting := range []struct{ name, value string }{
+		{"OMP_NUM_THREADS", "1"},
+		// Every pass makes activations of megabytes and frees them. So that the system need not map their
+		// pages again each time, torch asks for large pages, and the C library keeps what is freed.
+		{"THP_MEM_ALLOC_ENABLE", "1"},
+		{"MALLOC_MMAP_THRESHOLD_", "33554432"}, // the most that it takes
+		{"MALLOC_TRIM_THRESHOLD_", "4294967296"},
+	} {
+		if os.Getenv(setting.name) == "" {
+			env = append(env, setting.name+"="+setting.value)
+		}
+	}
+	return env
 }
 
 func closeAll(files []*os.File) {
