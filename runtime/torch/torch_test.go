@@ -206,7 +206,7 @@ func TestUnsuitableModulesAreRefused(t *testing.T) {
 		{"Extra", "_extra_state of its state_dict is no tensor, and would be in no checkpoint"},
 		{"Strict", "net.py: TypeError: Strict.__init__() missing 1 required positional argument: 'hidden'"},
 	}
-	args := []string{"testdata/refused.py", "python/tandem/worker.py", "testdata/net.py"}
+	args := []string{"testdata/refused.py", "python", "testdata/net.py"}
 	for _, c := range cases {
 		args = append(args, c.class)
 	}
@@ -257,14 +257,19 @@ func TestOldTorchIsRefused(t *testing.T) {
 	}
 }
 
-// A Python of any age reads worker.py as far as the sentence that says that it is too old.
+// A Python of any age reads the program as far as the sentence that says that it is too old.
 func TestOldPythonsReadTheProgram(t *testing.T) {
 	python, err := osexec.LookPath("python3")
 	if err != nil {
 		t.Skip("needs python3")
 	}
-	const parse = "import ast, sys; ast.parse(open(sys.argv[1]).read(), feature_version=(3, 7))"
-	out, err := osexec.Command(python, "-c", parse, "python/tandem/worker.py").CombinedOutput()
+	files, err := filepath.Glob("python/tandem_worker/*.py")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	const parse = "import ast, sys; [ast.parse(open(f).read(), feature_version=(3, 7)) for f in sys.argv[1:]]"
+	args := append([]string{"-c", parse, "python/start.py"}, files...)
+	out, err := osexec.Command(python, args...).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -377,7 +382,7 @@ func TestEveryRankHasOnePython(t *testing.T) {
 // writes is one. Any other is refused in one sentence with the names that are wrong.
 func TestStateDicts(t *testing.T) {
 	m := modules(t)
-	out, err := osexec.Command(m.Python, "testdata/states.py", "python/tandem/worker.py",
+	out, err := osexec.Command(m.Python, "testdata/states.py", "python",
 		"testdata/net.py", t.TempDir()).Output() // torch warns
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -415,7 +420,7 @@ func TestStateDicts(t *testing.T) {
 // and a schedule. Those that need more are refused in a sentence.
 func TestOptimizersOfTorch(t *testing.T) {
 	m := modules(t)
-	runPython(t, m.Python, "testdata/optimizers.py", "python/tandem/worker.py", "testdata/net.py")
+	runPython(t, m.Python, "testdata/optimizers.py", "python", "testdata/net.py")
 }
 
 // A module that hangs is ended, and the error has the line at which it hangs.

@@ -2,21 +2,48 @@ package torch
 
 import (
 	"bufio"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"tandem/algo/numeric/model"
 )
 
-//go:embed python/tandem/worker.py
-var program string
+// start.py and the modules of tandem_worker are the program of a process.
+var (
+	//go:embed python/start.py
+	start string
+	//go:embed python/tandem_worker/*.py
+	modules embed.FS
+)
+
+// program returns the text of the program, which needs no other file.
+var program = sync.OnceValue(func() string {
+	const folder = "python/tandem_worker"
+	files, err := modules.ReadDir(folder)
+	sources := map[string]string{} // by the name of a module
+	for _, f := range files {
+		var text []byte
+		if text, err = modules.ReadFile(path.Join(folder, f.Name())); err != nil {
+			break
+		}
+		name := "tandem_worker." + strings.TrimSuffix(f.Name(), ".py")
+		sources[strings.TrimSuffix(name, ".__init__")] = string(text)
+	}
+	literal, jsonErr := json.Marshal(sources) // an object of texts in JSON is one in Python
+	if err = errors.Join(err, jsonErr); err != nil {
+		panic(fmt.Sprintf("torch: the files of the program: %v", err))
+	}
+	return "SOURCES = " + string(literal) + "\n" + start
+})
 
 // request is a line to a process.
 type request struct {
@@ -82,7 +109,7 @@ func (m *Modules) start(shared *memory, fail func(error), lines ...[]byte) (*wor
 	w := &worker{limit: m.Limit, fail: fail, requests: ends[1], from: ends[2], life: ends[5],
 		replies: map[int]chan reply{0: make(chan reply, 1)}, mapped: map[int]bool{},
 		dead: make(chan struct{}), ended: make(chan struct{}), heard: make(chan struct{})}
-	w.command = exec.Command(python, "-u", "-c", program)
+	w.command = exec.Command(python, "-u", "-c", program())
 	// Descriptors 3 to 6 of the process.
 	w.command.ExtraFiles = []*os.File{ends[0], ends[3], ends[4], shared.file}
 	w.command.WaitDelay = grace
