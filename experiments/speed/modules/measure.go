@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"tandem/algo/exec/backend"
@@ -30,7 +31,7 @@ type result struct {
 	testCase
 	Cores   int           `json:"cores"` // of the machine
 	PyTorch pytorch.About `json:"pytorch"`
-	Ways    []*wayResult  `json:"ways"` // in the order of ways
+	Ways    []*wayResult  `json:"ways"` // in the order of the plan
 	// A forward and a backward pass of the module: in the script's process, and by Tandem in another.
 	PassAlone    passResult `json:"pass_alone"`
 	PassOfTandem passResult `json:"pass_of_tandem"`
@@ -56,17 +57,19 @@ type way struct {
 	threads, ranks int
 }
 
-// Indices of ways.
+// The ways.
 const (
-	script1 = iota
-	script2
-	rank1
-	rank2
+	script1 = "script, 1 thread"
+	script2 = "script, 2 threads"
+	rank1   = "Tandem, 1 rank"
+	rank2   = "Tandem, 2 ranks"
 )
 
-func ways() []way {
-	return []way{script1: {"script, 1 thread", 1, 0}, script2: {"script, 2 threads", 2, 0},
-		rank1: {"Tandem, 1 rank", 0, 1}, rank2: {"Tandem, 2 ranks", 0, 2}}
+func ways() []way { return []way{{script1, 1, 0}, {script2, 2, 0}, {rank1, 0, 1}, {rank2, 0, 2}} }
+
+// waysOf returns the ways of the plan.
+func (p *plan) waysOf() []way {
+	return slices.DeleteFunc(ways(), func(w way) bool { return p.Quick && w.name == script2 })
 }
 
 // stand is one case with its rows and processes.
@@ -91,7 +94,7 @@ func (p *plan) measure(ctx context.Context, o report.Options, python *report.Pyt
 		return nil, err
 	}
 	defer peer.Close()
-	meter := &report.Meter{Total: len(p.Cases) * p.Rounds * len(ways()), Report: o.Progress}
+	meter := &report.Meter{Total: len(p.Cases) * p.Rounds * len(p.waysOf()), Report: o.Progress}
 	return report.MeasureCases(o, meter, p.Cases, testCase.name, func(c testCase) (*result, error) {
 		s := &stand{plan: p, testCase: c, peer: peer, options: o,
 			modules: torch.FromEnvironment(os.Stderr)}
@@ -111,7 +114,7 @@ func (s *stand) measure(ctx context.Context, meter *report.Meter) (*result, erro
 		return nil, err
 	}
 	r := &result{testCase: s.testCase, Cores: runtime.NumCPU(), PyTorch: s.peer.About}
-	for _, w := range ways() {
+	for _, w := range s.waysOf() {
 		meter.Show(0, 1, s.name()+", warm-up of "+w.name)
 		if err := s.train(ctx, w, &wayResult{}); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.name, err)
@@ -119,13 +122,13 @@ func (s *stand) measure(ctx context.Context, meter *report.Meter) (*result, erro
 		r.Ways = append(r.Ways, &wayResult{Way: w.name})
 	}
 	return r, turns.Rounds(s.Rounds, len(r.Ways), func(_, side int) error {
-		w := ways()[side]
+		w := s.waysOf()[side]
 		meter.Show(0, 1, s.name()+", "+w.name)
 		if err := s.train(ctx, w, r.Ways[side]); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 		meter.Done++
-		if side != rank1 {
+		if w.name != rank1 {
 			return nil
 		}
 		return s.measurePasses(ctx, passes, r)
@@ -193,8 +196,8 @@ func (s *stand) train(ctx context.Context, w way, r *wayResult) error {
 func processorTime() float64 { return turns.CurrentLoad("/proc", os.Getpid()).CPU }
 
 // lossTolerance is the largest relative difference between losses of trainings, which begin with other rows
-// and parameters.
-const lossTolerance = 0.05
+// and parameters and are short: one that learns nothing has 0.69, and trainings end between 0.5 and 0.65.
+const lossTolerance = 0.1
 
 // trainRanks trains with Tandem, and returns seconds and loss.
 func (s *stand) trainRanks(ctx context.Context, ranks int) (seconds, loss float64, err error) {

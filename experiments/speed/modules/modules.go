@@ -43,7 +43,8 @@ script's rate with one rank and thread, more than that of one rank with two rank
 and at most 5 % of a pass between processes.
 
 A case has at least 10 rounds, more if --seeds is more; the quick version has 3 of
-fewer rows. The Python that --python or TANDEM_PYTHON names, or python3, needs
+fewer rows, without the script of 2 threads, whose threads wait for each other by
+spinning and crawl where other programs want the cores. The Python that --python or TANDEM_PYTHON names, or python3, needs
 torch and numpy. Only Linux runs modules.`,
 		QuickTime: 120 * time.Second,
 		AddFlags: python.Flag("use this Python interpreter with torch and numpy\n(default $TANDEM_PYTHON, " +
@@ -67,6 +68,7 @@ const (
 type plan struct {
 	Seed   uint64        `yaml:"seed"`
 	Rounds int           `yaml:"rounds"`
+	Quick  bool          `yaml:"quick"`
 	Window time.Duration `yaml:"window"` // of passes
 	Rows   job.Synthetic `yaml:"rows"`
 	Cases  []testCase    `yaml:"cases"`
@@ -96,7 +98,7 @@ const (
 // newPlan returns the plan of the quick or the full version. The networks are the smallest and the middle one
 // of experiment speed.
 func newPlan(o report.Options) (*plan, error) {
-	p := &plan{Seed: o.Seed, Rounds: max(roundsFull, o.Seeds), Window: time.Second}
+	p := &plan{Seed: o.Seed, Quick: o.Quick, Rounds: max(roundsFull, o.Seeds), Window: time.Second}
 	p.Rows = job.Synthetic{Preset: job.PresetCriteo, Seed: o.Seed, TrainRows: 409_600, TestRows: 4096}.
 		Resolve()
 	small, large := p.Rows.TrainRows, 81_920

@@ -34,9 +34,9 @@ func TestModules(t *testing.T) {
 	}
 	r := results[0]
 	for i, w := range r.Ways {
-		if w.Way != ways()[i].name || len(w.SamplesPerSecond) != 1 || !(w.SamplesPerSecond[0] > 0) ||
+		if w.Way != p.waysOf()[i].name || len(w.SamplesPerSecond) != 1 || !(w.SamplesPerSecond[0] > 0) ||
 			!(w.CPU[0] > 0) {
-			t.Errorf("%+v, want a rate and the processor time of %s", w, ways()[i].name)
+			t.Errorf("%+v, want a rate and the processor time of %s", w, p.waysOf()[i].name)
 		}
 	}
 	if len(r.PassAlone.Wall) != 1 || !(r.PassAlone.CPU[0] > 0) || !(r.PassOfTandem.CPU[0] > 0) {
@@ -64,7 +64,7 @@ func TestJobs(t *testing.T) {
 	for _, quick := range []bool{true, false} {
 		p, _ := newPlan(report.Options{Quick: quick, Seeds: 5, Seed: 1})
 		for _, c := range p.Cases {
-			for _, w := range ways()[rank1:] {
+			for _, w := range ways()[2:] {
 				j := p.job(c, w.ranks)
 				err := j.Validate()
 				if err != nil || j.Roles.Ranks != w.ranks || j.Training.Groups != w.ranks ||
@@ -83,10 +83,12 @@ func TestJobs(t *testing.T) {
 // A ratio is the median of those of rounds, and the share between processes is what a pass by Tandem takes
 // longer, of its time.
 func TestFindings(t *testing.T) {
-	rates := func(values ...float64) *wayResult { return &wayResult{SamplesPerSecond: values, CPU: values} }
+	rates := func(way string, values ...float64) *wayResult {
+		return &wayResult{Way: way, SamplesPerSecond: values, CPU: values}
+	}
 	r := &result{testCase: testCase{Name: "net", Batch: 10}, Ways: []*wayResult{
-		script1: rates(100, 200, 400), script2: rates(50, 50, 50), rank1: rates(90, 220, 400),
-		rank2: rates(100, 100, 100)},
+		rates(script1, 100, 200, 400), rates(script2, 50, 50, 50), rates(rank1, 90, 220, 400),
+		rates(rank2, 100, 100, 100)},
 		PassAlone:    passResult{Wall: []float64{9, 18, 8}, CPU: []float64{1, 1, 1}},
 		PassOfTandem: passResult{Wall: []float64{10, 20, 10}, CPU: []float64{2, 4, 4}}}
 	got := findings([]*result{r})
@@ -100,5 +102,9 @@ func TestFindings(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("findings:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	r.Ways = slices.Delete(r.Ways, 1, 2) // as in the quick version
+	if got := findings([]*result{r}); !slices.Equal(got, slices.Delete(want, 2, 3)) {
+		t.Errorf("without a script of 2 threads:\n%s", strings.Join(got, "\n"))
 	}
 }

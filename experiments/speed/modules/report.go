@@ -31,24 +31,37 @@ func (p *plan) report(results []*result) *report.Report {
 // comparison is a ratio of a result, larger is better.
 type comparison struct {
 	name   string
-	ratios func(r *result) []float64
-	goal   float64 // 0: none
+	ratios func(r *result) []float64 // none if a way was not measured
+	goal   float64                   // 0: none
 }
 
 func comparisons() []comparison {
-	rates := func(a, b int) func(r *result) []float64 {
+	rates := func(a, b string) func(r *result) []float64 {
 		return func(r *result) []float64 {
-			return turns.Ratios(r.Ways[a].SamplesPerSecond, r.Ways[b].SamplesPerSecond)
+			if len(r.way(a).SamplesPerSecond) == 0 || len(r.way(b).SamplesPerSecond) == 0 {
+				return nil
+			}
+			return turns.Ratios(r.way(a).SamplesPerSecond, r.way(b).SamplesPerSecond)
 		}
 	}
 	return []comparison{
 		{"rate of 1 rank ÷ script, 1 thread", rates(rank1, script1), goalRate},
 		{"the same by processor time", func(r *result) []float64 {
-			return turns.Ratios(r.Ways[script1].CPU, r.Ways[rank1].CPU)
+			return turns.Ratios(r.way(script1).CPU, r.way(rank1).CPU)
 		}, 0},
 		{"rate of 2 ranks ÷ script, 2 threads", rates(rank2, script2), 0},
 		{"rate of 2 ranks ÷ 1 rank", rates(rank2, rank1), goalRanks},
 	}
+}
+
+// way returns the measurements of a way, which are empty if it was not measured.
+func (r *result) way(name string) *wayResult {
+	for _, w := range r.Ways {
+		if w.Way == name {
+			return w
+		}
+	}
+	return &wayResult{}
 }
 
 // between returns the shares of a pass that are spent between processes, by round.
@@ -64,29 +77,29 @@ func twoDigits(v float64) string { return fmt.Sprintf("%.2f", v) }
 
 // findings returns a sentence for each comparison, and one for what is spent between processes.
 func findings(results []*result) (list []string) {
-	sentence := func(what string, text func(r *result) string) {
+	sentence := func(what string, values func(r *result) []float64, text func(float64) string) {
 		var parts []string
 		for _, r := range results {
-			parts = append(parts, text(r)+" for "+r.name())
+			if v := values(r); len(v) > 0 {
+				parts = append(parts, turns.Range(v).Text(text)+" for "+r.name())
+			}
 		}
-		list = append(list, what+": "+strings.Join(parts, "; ")+".")
+		if parts != nil {
+			list = append(list, what+": "+strings.Join(parts, "; ")+".")
+		}
 	}
 	for _, c := range comparisons() {
 		what := strings.ToUpper(c.name[:1]) + c.name[1:]
 		if c.goal > 0 {
 			what += fmt.Sprintf(" (goal %g)", c.goal)
 		}
-		sentence(what, func(r *result) string { return turns.Range(c.ratios(r)).Text(twoDigits) })
+		sentence(what, c.ratios, twoDigits)
 	}
-	share := func(alone, ofTandem []float64) string {
-		return turns.Range(between(alone, ofTandem)).Text(func(v float64) string {
-			return fmt.Sprintf("%.1f", 100*v)
-		})
-	}
+	percent := func(v float64) string { return fmt.Sprintf("%.1f", 100*v) }
 	sentence(fmt.Sprintf("Percent of a pass between processes (goal at most %g)", 100*goalBetween),
-		func(r *result) string { return share(r.PassAlone.Wall, r.PassOfTandem.Wall) })
+		func(r *result) []float64 { return between(r.PassAlone.Wall, r.PassOfTandem.Wall) }, percent)
 	sentence("The same by processor time",
-		func(r *result) string { return share(r.PassAlone.CPU, r.PassOfTandem.CPU) })
+		func(r *result) []float64 { return between(r.PassAlone.CPU, r.PassOfTandem.CPU) }, percent)
 	return list
 }
 
@@ -96,7 +109,9 @@ func figure(results []*result) report.Figure {
 		X: report.Axis{Label: "ratio (thick mark: goal; thin line: smallest to largest of a round)"}}
 	for i, c := range comparisons() {
 		for _, r := range results {
-			f.Bars = append(f.Bars, turns.Range(c.ratios(r)).Bar(c.name+", "+r.Name, i, c.goal))
+			if ratios := c.ratios(r); len(ratios) > 0 {
+				f.Bars = append(f.Bars, turns.Range(ratios).Bar(c.name+", "+r.Name, i, c.goal))
+			}
 		}
 	}
 	return f
