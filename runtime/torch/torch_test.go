@@ -138,6 +138,48 @@ func TestModulesAreTrained(t *testing.T) {
 	}
 }
 
+// A module that torch.compile compiles learns, and sync has the same bits on one rank and on two: what is
+// compiled does not depend on the numbers of samples that a process has had before.
+func TestCompiledModulesAreTrained(t *testing.T) {
+	if !*long {
+		t.Skip("compiles for minutes: run it with -long")
+	}
+	if _, err := osexec.LookPath("c++"); err != nil {
+		t.Skip("needs a C++ compiler")
+	}
+	m := modules(t)
+	t.Setenv("TORCHINDUCTOR_CACHE_DIR", t.TempDir())
+	data := newSamples(20 * globalBatch)
+	var first *train.Result
+	for _, ranks := range []int{1, 2} {
+		j := jobOf(t, "Net", job.Sync, ranks)
+		j.Model.Compile = true
+		got, err := train.Run(t.Context(), j, data, data.all,
+			train.Options{Backend: backend.Backend{Torch: m.Engine}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = got
+		}
+		if got.AUC < 0.8 || got.DenseDigest != first.DenseDigest || got.RowsDigest != first.RowsDigest {
+			t.Errorf("%d ranks: AUC %.3f, dense %x, rows %x; one rank has %x, %x", ranks, got.AUC,
+				got.DenseDigest, got.RowsDigest, first.DenseDigest, first.RowsDigest)
+		}
+	}
+}
+
+// A module that torch.compile cannot compile, as without a compiler, is one sentence.
+func TestModulesThatCannotBeCompiledAreRefused(t *testing.T) {
+	m := modules(t)
+	t.Setenv("CXX", "no-such-compiler")
+	t.Setenv("TORCHINDUCTOR_CACHE_DIR", t.TempDir())
+	j := jobOf(t, "Net", job.Sync, 1)
+	j.Model.Compile = true
+	_, err := m.Engine(&j, newSamples(0).schema)
+	want(t, err, "torch.compile, which needs a C++ compiler such as g++, cannot compile the module (")
+}
+
 // want reports an error that is not one line with some words.
 func want(t *testing.T, err error, words string) {
 	t.Helper()
@@ -413,6 +455,22 @@ func TestStateDicts(t *testing.T) {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
 			t.Fatalf("line %d of %s; want %s", i, out, want)
 		}
+	}
+}
+
+// The examples are written as ONNX with the inputs and the output of built-in networks, and onnxruntime
+// predicts what the module does.
+func TestModulesAreWrittenAsONNX(t *testing.T) {
+	m := modules(t)
+	command := osexec.Command(m.Python, "testdata/export.py", "python", "examples", t.TempDir())
+	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1") // in the source
+	out, err := command.CombinedOutput()
+	missing := strings.TrimSpace(string(out))
+	if err == nil && strings.HasPrefix(missing, "No module named") {
+		t.Skip(missing)
+	}
+	if err != nil || !strings.HasSuffix(string(out), "good\n") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -60,6 +60,8 @@ type request struct {
 	File    string          `json:"file,omitempty"`
 	Running []float32       `json:"running,omitempty"`
 	Share   float64         `json:"share"` // of the learning rates
+	Scaling [][2]float64    `json:"scaling,omitempty"`
+	Units   [][2]float32    `json:"units,omitempty"`
 }
 
 // reply is a line of a process.
@@ -67,6 +69,7 @@ type reply struct {
 	Pass    int       `json:"pass"` // 0: of a request without one
 	Running []float32 `json:"running"`
 	Error   string    `json:"error"`
+	LeftOut string    `json:"left_out"` // why there is no ONNX
 	text    []byte
 }
 

@@ -44,8 +44,9 @@ and at most 5 % of a pass between processes.
 
 A case has at least 10 rounds, more if --seeds is more; the quick version has 3 of
 fewer rows, without the script of 2 threads, whose threads wait for each other by
-spinning and crawl where other programs want the cores. The Python that --python or TANDEM_PYTHON names, or python3, needs
-torch and numpy. Only Linux runs modules.`,
+spinning and crawl where other programs want the cores. The Python that --python
+or TANDEM_PYTHON names, or python3, needs torch and numpy. Only Linux runs
+modules.`,
 		QuickTime: 120 * time.Second,
 		AddFlags: python.Flag("use this Python interpreter with torch and numpy\n(default $TANDEM_PYTHON, " +
 			"or python3)"),

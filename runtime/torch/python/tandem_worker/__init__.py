@@ -8,6 +8,7 @@ after the other. The process ends when its parent does, or when a request takes 
     trial      what it must do to be trained
     worker     requests, and the shared memory
     optimizer  steps of a torch.optim
+    export     the network as ONNX
     state      files with a state_dict
     refused    sentences for the user
     main       the process

@@ -77,7 +77,7 @@ class Module:
             sys.modules["numpy"].random.seed(seed & (1 << 32) - 1)
         self.module = self.made_of(**self.config["arguments"])
         self.module.train()
-        self.training = True
+        self.training, self.callee, self.compiled = True, self.module, False
         values, lazy = [*self.module.parameters(), *self.module.buffers()], torch.nn.parameter.is_lazy
         if any(lazy(v) for v in values):
             with torch.no_grad():  # lazy layers take their widths from a first pass
@@ -112,7 +112,12 @@ class Module:
         self.buckets = self.cut_buckets()
         self.bound = None
         for i, p in enumerate(self.parameters):
-            p.register_post_accumulate_grad_hook(lambda p, i=i: self.take_gradient(p, i))
+            p.register_post_accumulate_grad_hook(lambda p, i=i: self.hook(p, i))
+
+    def hook(self, parameter, i):
+        """Takes a gradient. What is compiled gives none for a parameter that has no effect."""
+        if parameter.grad is not None:
+            self.take_gradient(parameter, i)
 
     def find_norms(self):
         """Returns the batch norms, whose running statistics are Tandem's."""
@@ -133,11 +138,11 @@ class Module:
         there is no variance."""
         if not m.training:
             return forward(x)
-        if x.numel() != self.samples * m.num_features:
+        if not self.compiled and x.numel() != self.samples * m.num_features:
             raise self.refused(f"a batch norm of {m.num_features} features gets values of shape "
                                f"{tuple(x.shape)} for {self.samples} samples; its running statistics need "
                                "one value of each feature for a sample: use layer norm")
-        if self.samples != 1:
+        if x.numel() != m.num_features:
             return forward(x)
         m.running_mean.data.copy_(x.detach().reshape(-1))
         m.running_var.data.zero_()
@@ -174,12 +179,12 @@ class Module:
                 by_slot[slot["name"]] = part
         if self.takes_labels and train:
             given = labels[:, 0] if len(names) == 1 else {n: labels[:, i] for i, n in enumerate(names)}
-            loss = self.module(by_slot, numbers, labels=given)
+            loss = self.callee(by_slot, numbers, labels=given)
             if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
                 raise self.refused(f"forward returned {self.said(loss)} for labels; want a loss, a tensor of "
                                    "one value")
             return loss
-        out = self.module(by_slot, numbers, **({"labels": None} if self.takes_labels else {}))
+        out = self.callee(by_slot, numbers, **({"labels": None} if self.takes_labels else {}))
         if isinstance(out, dict) and sorted(out) == sorted(names):
             columns = [out[n] for n in names]
         elif len(names) == 1 and not isinstance(out, dict):
@@ -192,6 +197,15 @@ class Module:
                 raise self.refused(f"forward returned logits that are {self.said(c)}; want a tensor of shape "
                                    f"({samples},) or ({samples}, 1)")
         return torch.stack([c.reshape(samples) for c in columns], dim=1)
+
+    def compile(self):
+        """Lets torch.compile compile the module, if it is asked to and has not. What is compiled is for any
+        number of samples, so that it does not depend on those before, which differ from rank to rank."""
+        if self.config.get("compile") and not self.compiled:
+            import torch._inductor.config
+
+            torch._inductor.config.compile_threads = 1  # no processes of its own
+            self.callee, self.compiled = self.torch.compile(self.module, dynamic=True), True
 
     def parts(self, embeddings):
         """Returns the columns of each slot."""

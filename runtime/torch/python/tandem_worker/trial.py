@@ -21,6 +21,7 @@ class Trial(Module):
         self.check_gradients(output)
         cost = self.count()
         self.try_predictions()
+        self.try_compiled()
         self.check_constructor(fresh, output)
         return cost
 
@@ -70,6 +71,33 @@ class Trial(Module):
                 if not torch.allclose(apart, together[part], rtol=1e-4, atol=1e-4, equal_nan=True):
                     raise self.refused("the prediction of a sample depends on the samples beside it; give "
                                        "batch norm running statistics, and take no means over samples")
+        self.set_training(True)
+
+    def try_compiled(self):
+        """Refuses a module that torch.compile, if it is asked for, does not compile, or makes another."""
+        if not self.config.get("compile"):
+            return
+        torch, at = self.torch, self.where_is(self.made_of)
+        advice = "leave out model.compile"
+        self.compile()
+        try:
+            self.trial = [None] * len(self.parameters)
+            self.train_once(TRIALS[-1]).sum().backward()
+            self.trial = None
+            self.set_training(False)
+            with torch.no_grad():
+                compiled = self.run(*self.trial_samples(TRIALS[-1]), False)
+                callee, self.callee = self.callee, self.module
+                plain = self.run(*self.trial_samples(TRIALS[-1]), False)
+                self.callee = callee
+        except Refused:
+            raise
+        except Exception as e:  # of many kinds, and of many lines
+            line = next(iter(str(e).strip().splitlines()), "")
+            raise Refused(f"{at}: torch.compile, which needs a C++ compiler such as g++, cannot compile the "
+                          f"module ({type(e).__name__}: {line}): {advice}")
+        if not torch.allclose(plain, compiled, rtol=1e-3, atol=1e-4, equal_nan=True):
+            raise Refused(f"{at}: torch.compile makes other predictions of the module: {advice}")
         self.set_training(True)
 
     def check_gradients(self, output):

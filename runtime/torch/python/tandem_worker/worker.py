@@ -5,6 +5,7 @@ import mmap
 import os
 import zlib
 
+from . import export
 from .optimizer import Optimizer
 from .refused import Refused
 from .state import kind, listed, read_state
@@ -81,6 +82,13 @@ class Worker(Trial):
         self.torch.save(state, request["file"])
         return {}
 
+    def onnx(self, request):
+        """Writes a trained module as ONNX, or says why it cannot."""
+        self.bind(request["area"])
+        self.read_running(self.torch.tensor(request.get("running", [])))
+        return {"left_out": export.write(self, request.get("scaling", []), request.get("units", []),
+                                         request["file"])}
+
     def step(self, request):
         """Takes a step of the user's optimizer."""
         self.optimizer.step(self.areas[request["area"]], request["share"])
@@ -99,6 +107,7 @@ class Worker(Trial):
         torch = self.torch
         p = Pass(self, request)
         self.bind(p.params)
+        self.compile()
         self.set_training(p.train)
         if self.norms and not p.train:
             self.read_running(p.running)
