@@ -58,7 +58,7 @@ type Module interface {
 
 // Write verifies a model and writes it to a new folder, complete or not at all. It returns the names of the
 // files, and a sentence for each that is left out. A machine runs a module of PyTorch, and nothing else.
-// Without data of kind csv or parquet there is no predict.py, because only Tandem knows the ids of the others.
+// Without data of kind csv or parquet there is no predict.py: only Tandem knows the ids of the others.
 //
 // Errors name the folder, the format, or what of the model cannot be exported. Memory: the dense network
 // twice, and for safetensors all rows.
