@@ -27,10 +27,13 @@ const exportUsage = `Write a model for other programs: to a new folder with
   predict.py     a program that does all of that in Python, with onnxruntime
                  or PyTorch, for models of CSV and Parquet data.
 
-A module of PyTorch has instead of network.onnx
+A module of PyTorch has besides
 
   network.py     the text of its file, which is run.
-  state_dict.pt  its parameters and buffers, for torch.load.`
+  state_dict.pt  its parameters and buffers, for torch.load.
+
+PyTorch writes its network.onnx, and needs the packages onnx and onnxscript for
+that. A line says so if it cannot.`
 
 func (p *program) exportCommand() *cobra.Command {
 	out, rows := "", export.Parquet
@@ -52,12 +55,15 @@ func (p *program) exportCommand() *cobra.Command {
 			}
 			modules := torch.FromEnvironment(p.stderr)
 			defer modules.Close()
-			files, err := export.Write(out, m, rows, backend.Backend{Torch: modules.SavedEngine})
+			files, leftOut, err := export.Write(out, m, rows, backend.Backend{Torch: modules.SavedEngine})
 			if err := errors.Join(err, m.Close()); err != nil {
 				return err
 			}
 			for _, name := range files {
 				fmt.Fprintln(p.stdout, filepath.Join(out, name))
+			}
+			for _, line := range leftOut {
+				fmt.Fprintln(p.stderr, "model: "+line)
 			}
 			if !slices.Contains(files, export.ProgramFile) {
 				fmt.Fprintf(p.stderr, "model: without %s, because the data are neither csv nor parquet\n",
