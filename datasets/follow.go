@@ -166,23 +166,15 @@ func (s *Stream) Next(step int) (rows *batch.Batch, first, end int, err error) {
 	return batch.Slice(s.rows, lo, hi), first, end, nil
 }
 
-// errFirst says that a file has no rows and cannot be the first.
-var errFirst = fmt.Errorf("%w: the first file has to have some", ErrNoRows)
-
-// takeFirst takes the first file that has rows. Those before it, with a header alone, are taken later.
+// takeFirst takes the first file that has rows. Those before it that have none are taken later, and what was
+// bad in them counts then.
 func (s *Stream) takeFirst(ctx context.Context, waiting func(time.Duration)) error {
-	var without []string
-	for {
-		first, err := FirstFile(ctx, s.folder, s.data.Complete, without, waiting)
-		if err != nil {
-			return err
-		}
-		name := filepath.Base(first)
-		if err := s.take(name); !errors.Is(err, errFirst) {
-			return err
-		}
-		without = append(without, name)
-	}
+	before := *s.dropped
+	_, err := FirstFile(ctx, s.folder, s.data.Complete, func(path string) error {
+		*s.dropped = before
+		return s.take(filepath.Base(path))
+	}, waiting)
+	return err
 }
 
 // take takes a file, and reads its rows.
@@ -193,7 +185,8 @@ func (s *Stream) take(name string) error {
 	}
 	if s.ledger.Scaling == nil {
 		if a.Rows == 0 {
-			return fmt.Errorf("datasets: %s: %w", filepath.Join(s.folder, name), errFirst)
+			return fmt.Errorf("datasets: %s: %w: the first file has to have some",
+				filepath.Join(s.folder, name), ErrNoRows)
 		}
 		sums := labelSumsOf(rows)
 		if err := checkWeights(sums); err != nil {

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,19 +16,32 @@ import (
 	"tandem/datasets/internal/input"
 )
 
-// FirstFile waits until a folder has a complete file by a rule of job.Data.Complete, other than those of some
-// names, and returns its path. It calls waiting, now and then, with the time that it has waited.
-func FirstFile(ctx context.Context, folder, complete string, except []string,
+// FirstFile waits until a folder has a complete file, by a rule of job.Data.Complete, with which use returns
+// no ErrNoRows, and returns the path and the error of use. A file without rows, but not one without a byte,
+// is passed over, unless it changes. It calls waiting, now and then, with the time that it has waited.
+func FirstFile(ctx context.Context, folder, complete string, use func(path string) error,
 	waiting func(time.Duration)) (string, error) {
+	passed := map[string]arrival{}
 	for begun := time.Now(); ; {
 		name, err := nextFile(folder, complete, func(name string) bool {
-			return slices.Contains(except, name)
+			before, ok := passed[name]
+			now, err := identify(filepath.Join(folder, name), name)
+			return ok && err == nil && now == before
 		})
 		if err != nil {
 			return "", fmt.Errorf("datasets: %w", err)
 		}
 		if name != "" {
-			return filepath.Join(folder, name), nil
+			path := filepath.Join(folder, name)
+			now, err := identify(path, name)
+			if err != nil {
+				return "", fmt.Errorf("datasets: %w", err)
+			}
+			if err = use(path); !errors.Is(err, ErrNoRows) || now.Bytes == 0 {
+				return path, err
+			}
+			passed[name] = now
+			continue
 		}
 		waiting(time.Since(begun))
 		select {

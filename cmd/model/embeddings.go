@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode"
@@ -19,8 +20,8 @@ import (
 const embeddingsUsage = `Find the ids of a slot whose embeddings are alike, or write all embeddings.
 
 FILE is of the kind of the training data and has the column of the slot: its ids
-are the ones that are compared. Those that the training has not seen are left
-out, and counted.
+are the ones that are compared. Those without a trained row are left out, and
+counted. Under a hash-stack all ids have rows, new ones those of others.
 
 With --near the ids most like one are printed, with the cosine of the angle
 between their embeddings. All are compared, so the answer is exact. With --out
@@ -55,6 +56,12 @@ func (p *program) embeddingsCommand() *cobra.Command {
 				return cli.UsageError("give the number of ids to print", "--top: %d; want at least 1", f.top)
 			case len(f.near) == 0 && f.out == "":
 				return cli.UsageError("name an id with --near, or a file with --out", "nothing to do")
+			case f.out != "" && filepath.Ext(f.out) != ".parquet":
+				return cli.UsageError("for example --out items.parquet", "--out %s: want a Parquet file",
+					f.out)
+			}
+			if err := checkOut(f.out); err != nil {
+				return err
 			}
 			return p.embeddings(args[0], args[1], f)
 		},
@@ -81,10 +88,19 @@ func (p *program) embeddings(folder, path string, f embeddingsFlags) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stderr, "model: %d ids of the slot %s, %d values each; %d others are unknown to the "+
-		"model\n", len(items.IDs), f.slot, items.Dim, items.Unseen)
-	for _, id := range f.near {
-		if err := p.printNear(items, id, f.top); err != nil {
+	fmt.Fprintf(p.stderr, "model: %d ids of the slot %s, %d values each; %d others have no trained row\n",
+		len(items.IDs), f.slot, items.Dim, items.Untrained)
+	for _, text := range f.near {
+		id, err := datasets.IDOf(m.Data(), f.slot, text)
+		if err != nil {
+			return err
+		}
+		at := items.Find(id)
+		if at < 0 {
+			return &cli.Error{Hint: "name one as it is written in the file",
+				Err: fmt.Errorf("--near %s: no id with a trained row of the column %s", text, f.slot)}
+		}
+		if err := p.printNear(items, at, f.top); err != nil {
 			return err
 		}
 	}
@@ -99,14 +115,8 @@ func (p *program) embeddings(folder, path string, f embeddingsFlags) error {
 }
 
 // printNear prints the ids that are most like one.
-func (p *program) printNear(items *retrieval.Items, id string, top int) error {
-	at := items.Find(id)
-	if at < 0 {
-		return &cli.Error{Hint: "name one as it is written in the file",
-			Err: fmt.Errorf("--near %s: the column %s has no such id that the training has seen", id,
-				items.Slot)}
-	}
-	fmt.Fprintf(p.stdout, "Nearest to %s, by the cosine of embeddings:\n", quoted(id))
+func (p *program) printNear(items *retrieval.Items, at, top int) error {
+	fmt.Fprintf(p.stdout, "Nearest to %s, by the cosine of embeddings:\n", quoted(items.IDs[at]))
 	t := cli.Table{Header: []string{items.Slot, "cosine", "rows"}, Words: 1}
 	for _, n := range items.Nearest(at, top) {
 		t.Add(quoted(items.IDs[n.Item]), fmt.Sprintf("%.4f", n.Cosine), fmt.Sprint(items.Counts[n.Item]))

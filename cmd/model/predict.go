@@ -84,15 +84,26 @@ func (p *program) predictTo(out string, m *inference.Model, path string) error {
 	return err
 }
 
-// writeWhole writes a new file, complete or not at all.
-func writeWhole(out string, write func(io.Writer) error) error {
+// checkOut returns an error if a file to be written exists, or its folder does not.
+func checkOut(out string) error {
+	if out == "" {
+		return nil
+	}
 	if _, err := os.Stat(out); err == nil {
 		return &cli.Error{Err: fmt.Errorf("%s exists", out), Hint: "remove it, or choose another --out"}
 	}
-	file, err := os.CreateTemp(filepath.Dir(out), ".tandem-")
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Dir(out)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no folder %s: make it first", filepath.Dir(out))
 	}
+	return nil
+}
+
+// writeWhole writes a new file, complete or not at all.
+func writeWhole(out string, write func(io.Writer) error) error {
+	if err := checkOut(out); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(out), ".tandem-")
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ type checkpoints struct {
 	lastMode string                 // of the latest
 	several  bool                   // other modes are trained, too
 	given    string                 // flags to give again when a training continues, each after a space
+	out      string                 // the results' folder, if it was named
 	behind   behind
 }
 
@@ -384,14 +385,23 @@ func (f *flags) givenAgain() (given string) {
 	}
 	if f.stream != nil {
 		given += f.checkpoints.givenAgain()
-		if f.out != "" {
-			given += " --out " + quoted(nextFolder(f.out))
-		}
 	}
 	if len(f.without) > 0 {
 		given += " --without " + strings.Join(f.without, ",")
 	}
 	return given
+}
+
+// into returns the flag that names the results of a stream that continues, if this one's were named: those of
+// the next free number or, if nothing was written, the same.
+func (c *checkpoints) into(written bool) string {
+	switch {
+	case !c.behind.endless || c.out == "":
+		return ""
+	case !written:
+		return " --out " + quoted(c.out)
+	}
+	return " --out " + quoted(nextFolder(c.out))
 }
 
 // nextFolder returns the name of a folder that is not there, with the next free number at its end: live-2 and
@@ -501,18 +511,22 @@ func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err erro
 	}
 	has := "has checkpoints but no results"
 	if c.behind.endless {
-		has = "has what was trained until then"
+		has = "has the model after " + filepath.Base(c.last) + " steps"
 	}
+	bad := errors.Is(err, datasets.ErrBadRow)
 	err = fmt.Errorf("%w; %s %s", err, place, has)
 	if c.mode != c.lastMode {
 		return &cli.Error{Err: err,
 			Hint: fmt.Sprintf("%s has no checkpoint yet: train it again, with --mode %[1]s", c.mode)}
 	}
-	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+c.given)
+	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+c.given+c.into(true))
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
 	hint := "continue with: " + command
+	if bad {
+		hint += ", and --on-bad-row skip:100 to leave out up to 100 bad rows"
+	}
 	if c.several {
 		hint = fmt.Sprintf("continue %s, without the other modes, with: %s", c.mode, command)
 	}

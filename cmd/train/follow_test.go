@@ -205,12 +205,14 @@ func TestAStreamWithABadRow(t *testing.T) {
 	var exit *exec.ExitError
 	if err := f.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 ||
 		!strings.Contains(f.printed.String(), "1.csv:2: bad row") ||
-		!strings.Contains(f.printed.String(), "has what was trained until then") {
+		!strings.Contains(f.printed.String(), "has the model after 13 steps") ||
+		!strings.Contains(f.printed.String(), "--on-bad-row skip:100") {
 		t.Fatalf("%v:\n%s", err, f.printed)
 	}
 	second := startFollowing(t, filepath.Join(place, "2"), "--resume", f.results, "--on-bad-row", "skip:1")
 	second.until(t, "the other row", func() bool { return len(second.trainedLines()) == 3 })
-	if err := second.end(syscall.SIGINT); err != nil {
+	if err := second.end(syscall.SIGINT); err != nil ||
+		!strings.Contains(second.printed.String(), "1 bad row left out") {
 		t.Errorf("%v:\n%s", err, second.printed)
 	}
 }

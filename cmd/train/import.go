@@ -10,8 +10,8 @@ import (
 const importUsage = `Translate the configurations of a Persia job, global_config.yml and
 embedding_config.yml, to a job file, which is printed.
 
-Every setting that is translated names its line. What has no place in a job
-file is listed at its end, with a sentence for each. Persia's rows, labels,
+Comments name the lines of what is translated. What has no place in a job file
+is listed at its end, with a sentence for each. Persia's rows, labels,
 network and optimizers are in its Python programs: comments say where they go.`
 
 // importPersia returns the command that translates configurations of Persia.

@@ -2,8 +2,6 @@ package infer
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -20,7 +18,10 @@ func Follow(ctx context.Context, r Request, complete string, waiting func(time.D
 	if err != nil {
 		return j, nil, nil, nil, err
 	}
-	first, found, err := firstTable(ctx, folder, complete, r.Options, waiting)
+	first, err := datasets.FirstFile(ctx, folder, complete, func(path string) (err error) {
+		found, err = File(path, r.Options)
+		return err
+	}, waiting)
 	if err != nil {
 		return j, nil, nil, nil, err
 	}
@@ -33,23 +34,4 @@ func Follow(ctx context.Context, r Request, complete string, waiting func(time.D
 	j.Name, j.Data, j.Cluster = nameOf(folder), data, job.PersiaCluster()
 	j.Training.Epochs, j.Training.Shuffle = 1, false
 	return j, stream, set, found, nil
-}
-
-// firstTable waits for the first file that has rows, and describes its columns. Files before it, with a
-// header alone, say nothing about them.
-func firstTable(ctx context.Context, folder, complete string, o Options, waiting func(time.Duration)) (
-	string, *Table, error) {
-	var without []string
-	for {
-		first, err := datasets.FirstFile(ctx, folder, complete, without, waiting)
-		if err != nil {
-			return "", nil, err
-		}
-		found, err := File(first, o)
-		if info, failed := os.Stat(first); !errors.Is(err, datasets.ErrNoRows) || failed != nil ||
-			info.Size() == 0 {
-			return first, found, err
-		}
-		without = append(without, filepath.Base(first))
-	}
 }

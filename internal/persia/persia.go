@@ -26,9 +26,10 @@ type translation struct {
 	capacity int
 	where    string // of capacity
 	without  []unmatched
+	ofSlots  map[string]bool // the keys of slots in without
 }
 
-// unmatched is a key without a counterpart, or several of the same name.
+// unmatched is a key without a counterpart.
 type unmatched struct{ place, key, sentence string }
 
 // slotConfig is a slot of embedding_config.yml.
@@ -44,7 +45,7 @@ type featureGroup struct{ name, where string }
 
 // Translate returns the job file of configurations.
 func Translate(files []string) ([]byte, error) {
-	t := &translation{name: "persia", groups: map[string]featureGroup{}}
+	t := &translation{name: "persia", groups: map[string]featureGroup{}, ofSlots: map[string]bool{}}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -53,6 +54,10 @@ func Translate(files []string) ([]byte, error) {
 		t.file = filepath.Base(file)
 		t.files = append(t.files, t.file)
 		document, err := readYAML(text)
+		if m := repeatedKey(err); m != nil {
+			return nil, fmt.Errorf("%s:%s: the key %s is there twice, first in line %s: leave one out", file,
+				m[1], m[2], m[3])
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}

@@ -82,7 +82,7 @@ embedding_worker_config:
 	for _, want := range []string{"# embedding_config.yml:3", "# global_config.yml:5",
 		"embedding_config.yml:1 feature_index_prefix_bit: the prefixes",
 		"embedding_config.yml:5 a slot's capacity: Persia has no such setting",
-		"embedding_config.yml:16 index_prefix: ",
+		"embedding_config.yml:16 a slot's index_prefix: ",
 		"global_config.yml:2 common_config.metrics_config.enable_metrics: ",
 		"global_config.yml:3 common_config.job_type: cmd/train trains",
 		"global_config.yml:6 incremental_dir: ",
@@ -137,11 +137,17 @@ func TestTranslateNotesEveryKeyOnce(t *testing.T) {
 	text, err := imported(t, `slots_config: {a: {dim: 4, colour: 1}, b: {dim: 4, colour: 2}}
 other: {colour: 3}
 colour: 4
-`, "")
+embedding_parameter_server_config: {colour: 5}
+embedding_worker_config: {colour: 6}
+common_config: {server.x: 7}
+`, "colour: 8")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{":1 a slot's colour: ", ":2 other.colour: ", ":3 colour: "} {
+	for _, want := range []string{"embedding_config.yml:1 a slot's colour: ",
+		"embedding_config.yml:2 other.colour: ", "embedding_config.yml:3 colour: ",
+		"embedding_config.yml:4 colour: ", "embedding_config.yml:5 colour: ",
+		"embedding_config.yml:6 common_config.server.x: ", "global_config.yml:1 colour: "} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%d times %q in\n%s", strings.Count(text, want), want, text)
 		}
@@ -162,7 +168,7 @@ func TestTranslateRefuses(t *testing.T) {
 		{"slots_config:\n  - a\n  - b", "embedding_config.yml:2: there are no keys"},
 		{"slots_config: {a: 4}", "embedding_config.yml:1: there are no keys"},
 		{"slots_config: {a: {dim: 4}, a: {dim: 8}}",
-			`embedding_config.yml: line 1: the key "a" is there twice, first in line 1: leave`},
+			`embedding_config.yml:1: the key "a" is there twice, first in line 1: leave`},
 		{"slots_config: {a: {dim: 4}}\nfeature_groups:\n  g: [a]\n  h: [a]",
 			"embedding_config.yml:4: slot a is in group g, too"},
 		{"slots_config: {a: {dim: 4}}\n---\nslots_config: {b: {dim: 4}}", "it has several documents"},

@@ -3,7 +3,6 @@ package persia
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -65,14 +64,20 @@ func decodeAbove(least int, value *yaml.Node, to *int) error {
 // place returns the file and the line of a key.
 func (t *translation) place(key *yaml.Node) string { return t.file + ":" + strconv.Itoa(key.Line) }
 
-// leaveOut notes a key without a counterpart. Keys of slots, which repeat, are noted once.
+// leaveOut notes a key without a counterpart.
 func (t *translation) leaveOut(key *yaml.Node, path, sentence string) {
-	path = strings.Replace(strings.Replace(path, "server.", "", 1), "worker.", "", 1)
+	path = strings.TrimPrefix(strings.TrimPrefix(path, "server."), "worker.")
 	if strings.ContainsFunc(path, unicode.IsControl) {
 		path = strconv.Quote(path) // a line end would end the comment
 	}
-	if !slices.ContainsFunc(t.without, func(u unmatched) bool { return u.key == path }) {
-		t.without = append(t.without, unmatched{t.place(key), path, sentence})
+	t.without = append(t.without, unmatched{t.place(key), path, sentence})
+}
+
+// leaveOutOfSlots notes a key of a slot without a counterpart. Slots repeat it, and the first is noted.
+func (t *translation) leaveOutOfSlots(key *yaml.Node, path, sentence string) {
+	if !t.ofSlots[path] {
+		t.ofSlots[path] = true
+		t.leaveOut(key, path, sentence)
 	}
 }
 
@@ -116,9 +121,9 @@ func (t *translation) readSetting(s *slotConfig, key, value *yaml.Node) error {
 	case "hash_stack_config":
 		return t.readHashStack(s, value)
 	case "index_prefix":
-		t.leaveOut(key, key.Value, "the prefixes of slots are chosen by their number")
+		t.leaveOutOfSlots(key, "a slot's "+key.Value, "the prefixes of slots are chosen by their number")
 	default:
-		t.leaveOut(key, "a slot's "+key.Value, "Persia has no such setting")
+		t.leaveOutOfSlots(key, "a slot's "+key.Value, "Persia has no such setting")
 	}
 	return nil
 }
@@ -137,7 +142,7 @@ func (t *translation) readHashStack(s *slotConfig, mapping *yaml.Node) error {
 		case "embedding_size":
 			err = decodeAbove(-1, e.value, &h.Rows)
 		default:
-			t.leaveOut(e.key, "hash_stack_config."+e.key.Value, "Persia has no such setting")
+			t.leaveOutOfSlots(e.key, "hash_stack_config."+e.key.Value, "Persia has no such setting")
 		}
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ func readYAML(text []byte) (*yaml.Node, error) {
 		return nil, errors.New("it has no keys: name a configuration of Persia")
 	}
 	if err := document.Decode(&values); err != nil { // keys that repeat, and aliases that contain themselves
-		return nil, plainly(err)
+		return nil, err
 	}
 	if err := in.Decode(&other); err != io.EOF {
 		return nil, errors.New("it has several documents, and Persia reads the first: leave out the others")
@@ -34,13 +34,15 @@ func readYAML(text []byte) (*yaml.Node, error) {
 // repeated matches what package yaml says of a key that a mapping has twice.
 var repeated = regexp.MustCompile(`line (\d+): mapping key (".*") already defined at line (\d+)`)
 
-// plainly returns an error that begins with its line, if it is about a key that repeats.
-func plainly(err error) error {
-	if m := repeated.FindStringSubmatch(err.Error()); m != nil {
-		return fmt.Errorf("line %s: the key %s is there twice, first in line %s: leave one of them out", m[1],
-			m[2], m[3])
+// repeatedKey returns the line of a key that repeats, the key, and its first line; nil for other errors.
+func repeatedKey(err error) []string {
+	if err == nil {
+		return nil
 	}
-	return err
+	if m := repeated.FindStringSubmatch(err.Error()); m != nil {
+		return m
+	}
+	return nil
 }
 
 // entry is a key of a mapping, and its value.

@@ -153,7 +153,8 @@ func (p *parameters) ReadRows(_ int, signs []uint64, dst []float32) error {
 func (p *parameters) ReadDense() (model.Values, error) { return p.dense, nil }
 
 // Embeddings returns the embeddings of ids of a slot, ids × the slot's dimension: of each the sum of its
-// rows, of which a hash-stack has several. An id that the training has not seen has zeros.
+// rows, of which a hash-stack has several. An id without a trained row has zeros; in a hash-stack a new id
+// has the rows of others.
 func (m *Model) Embeddings(slot string, ids []uint64) ([]float32, error) {
 	at := slices.IndexFunc(m.schema.Slots, func(s batch.Slot) bool { return s.Name == slot })
 	if at < 0 {

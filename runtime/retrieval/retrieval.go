@@ -3,7 +3,6 @@ package retrieval
 import (
 	"cmp"
 	"container/heap"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -15,61 +14,64 @@ import (
 	"tandem/runtime/inference"
 )
 
-// Items are the distinct ids of a slot in some rows that the training has seen, with their embeddings.
+// Items are the distinct ids of a slot in some rows that have an embedding, in the order of their first rows.
 type Items struct {
-	Slot string
-	Dim  int
-	// IDs are texts in the order of their first rows, and Counts the values with each.
-	IDs    []string
-	Counts []int
+	Slot   string
+	Dim    int
+	IDs    []string  // their texts
+	Counts []int     // the values with each
 	Values []float32 // items × Dim
-	// Unseen is the number of distinct ids that the training has not seen, which are not among the items.
-	Unseen int
+	// Untrained is the number of distinct ids whose rows were never trained, or are not in the model, which
+	// are not among the items. In a hash-stack every id has rows: a new one those of others.
+	Untrained int
 
-	places map[string]int
+	places map[uint64]int // of items by id
 	norms  []float32
 }
 
 // Collect collects the distinct ids of a slot, and their embeddings. each calls use with the text and the id
-// of every value, as datasets.EachID does. Memory: 4·Dim bytes an id, and its text.
+// of every value, as datasets.EachID does; there must be one. Memory: the embeddings (4·Dim bytes an id; of a
+// hash-stack those of all its rows at first) and the texts.
 func Collect(m *inference.Model, slot string, each func(use func(text string, id uint64)) error) (*Items,
 	error) {
-	it := &Items{Slot: slot, places: map[string]int{}}
-	var texts []string
+	it := &Items{Slot: slot, places: map[uint64]int{}}
 	var ids []uint64
-	var counts []int
-	places := map[uint64]int{}
 	err := each(func(text string, id uint64) {
-		at, ok := places[id]
+		at, ok := it.places[id]
 		if !ok {
-			at, places[id] = len(ids), len(ids)
-			texts, ids, counts = append(texts, text), append(ids, id), append(counts, 0)
+			at, it.places[id] = len(ids), len(ids)
+			it.IDs, ids, it.Counts = append(it.IDs, text), append(ids, id), append(it.Counts, 0)
 		}
-		counts[at]++
+		it.Counts[at]++
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) == 0 {
-		return nil, fmt.Errorf("there are no ids of the slot %s", slot)
-	}
-	values, err := m.Embeddings(slot, ids)
-	if err != nil {
+	if it.Values, err = m.Embeddings(slot, ids); err != nil {
 		return nil, err
 	}
-	it.Dim = len(values) / len(ids)
-	for i, text := range texts {
-		own := values[i*it.Dim:][:it.Dim]
+	it.Dim = len(it.Values) / len(ids)
+	it.compact(ids)
+	return it, nil
+}
+
+// compact removes the items whose embeddings are zeros, as rows read that were never trained.
+func (it *Items) compact(ids []uint64) {
+	n := 0
+	for i, id := range ids {
+		own := it.Values[i*it.Dim:][:it.Dim]
 		norm := math.Sqrt(float64(dot(own, own)))
-		if norm == 0 { // as rows read that were never updated
-			it.Unseen++
+		if norm == 0 {
+			delete(it.places, id)
 			continue
 		}
-		it.places[text] = len(it.IDs)
-		it.IDs, it.Counts = append(it.IDs, text), append(it.Counts, counts[i])
-		it.Values, it.norms = append(it.Values, own...), append(it.norms, float32(norm))
+		it.places[id], it.IDs[n], it.Counts[n] = n, it.IDs[i], it.Counts[i]
+		copy(it.Values[n*it.Dim:], own)
+		it.norms = append(it.norms, float32(norm))
+		n++
 	}
-	return it, nil
+	it.Untrained = len(ids) - n
+	it.IDs, it.Counts, it.Values = it.IDs[:n], it.Counts[:n], it.Values[:n*it.Dim]
 }
 
 // dot returns the sum of products of equally many values.
@@ -78,7 +80,7 @@ func dot(a, b []float32) float32 { return engine.Sdot(len(a), a, 1, b, 1) }
 var engine gonum.Implementation
 
 // Find returns the place of an id among the items, −1 if it is none of them.
-func (it *Items) Find(id string) int {
+func (it *Items) Find(id uint64) int {
 	if at, ok := it.places[id]; ok {
 		return at
 	}
@@ -98,13 +100,13 @@ func (it *Items) Nearest(item, most int) []Neighbour {
 	products := make([]float32, len(it.IDs))
 	engine.Sgemv(blas.NoTrans, len(it.IDs), it.Dim, 1, it.Values, it.Dim, it.Values[item*it.Dim:], 1, 0,
 		products, 1)
-	best := make(worstFirst, 0, most+1)
+	var best worstFirst
 	for i, product := range products {
 		if i == item {
 			continue
 		}
 		n := Neighbour{i, product / (it.norms[i] * it.norms[item])}
-		if len(best) == most && compare(n, best[0]) >= 0 {
+		if len(best) == most && compare(n, best[0]) >= 0 { // as nearly all, in no time
 			continue
 		}
 		if heap.Push(&best, n); len(best) > most {
@@ -151,7 +153,7 @@ type record struct {
 }
 
 // rowGroup is the number of items of a row group, whose pages the writer keeps in memory.
-const rowGroup = 1 << 20
+const rowGroup = 1 << 16
 
 // WriteParquet writes the items as a Parquet file with the columns id, rows, which has the number of its
 // values, and embedding, a list.

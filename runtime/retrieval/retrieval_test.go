@@ -60,42 +60,68 @@ func trained(t *testing.T, stack batch.HashStack) (*retrieval.Items, string) {
 	return items, folder
 }
 
-// The embedding of an id is the row of its sign: the FNV-1a hash of its text, finished by the mixer of
-// SplitMix64, below the prefix of the slot.
-func TestItemsAreTheRowsOfTheirSigns(t *testing.T) {
-	items, folder := trained(t, batch.HashStack{})
-	saved, err := checkpoint.Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer saved.Close()
-	reader, err := saved.Rows()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := map[uint64][]float32{}
-	for sign, values := range reader.Trained() {
-		rows[sign] = slices.Clone(values)
-	}
-	schema, err := saved.Schema.Batch()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bits := 64 - schema.PrefixBits
-	for i, id := range items.IDs {
-		hash := fnv.New64a()
-		hash.Write([]byte(id))
-		x := hash.Sum64()
-		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-		x = (x ^ x>>27) * 0x94d049bb133111eb
-		x ^= x >> 31
-		want := rows[x%(1<<bits-1)+2<<bits]
-		if got := items.Values[i*items.Dim:][:items.Dim]; want == nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", id, got, want)
+// mixed returns the output of SplitMix64 for a state.
+func mixed(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// The embedding of an id is the sum of the rows of its signs. The id is the mixed FNV-1a hash of its text. In
+// a hash-stack it names a row in each round, by the round's output of SplitMix64 seeded with the id.
+func TestItemsAreTheSumsOfTheRowsOfTheirSigns(t *testing.T) {
+	for _, stack := range []batch.HashStack{{}, {Rounds: 3, Rows: 7}} {
+		items, folder := trained(t, stack)
+		saved, err := checkpoint.Open(folder)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if items.Unseen != 2 || items.Find("new") >= 0 || items.Find("i0") != 0 || items.Counts[0] != 40 {
-		t.Errorf("%d unseen, i0 at %d with %d rows", items.Unseen, items.Find("i0"), items.Counts[0])
+		defer saved.Close()
+		reader, err := saved.Rows()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := map[uint64][]float32{}
+		for sign, values := range reader.Trained() {
+			rows[sign] = slices.Clone(values)
+		}
+		schema, err := saved.Schema.Batch()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bits := 64 - schema.PrefixBits
+		for i, id := range items.IDs {
+			hash := fnv.New64a()
+			hash.Write([]byte(id))
+			numbers := []uint64{mixed(hash.Sum64())}
+			if stack.Rounds > 0 {
+				seed := numbers[0]
+				numbers = nil
+				for round := range uint64(stack.Rounds) {
+					numbers = append(numbers, round*7+mixed(seed+(round+1)*0x9e3779b97f4a7c15)%7)
+				}
+			}
+			want := make([]float32, items.Dim)
+			for _, x := range numbers {
+				for k, v := range rows[x%(1<<bits-1)+2<<bits] {
+					want[k] += v
+				}
+			}
+			if got := items.Values[i*items.Dim:][:items.Dim]; !slices.Equal(got, want) {
+				t.Errorf("%+v, %s: %v, want %v", stack, id, got, want)
+			}
+		}
+		if stack.Rounds == 0 && (items.Untrained != 2 || items.IDs[0] != "i0" || items.Counts[0] != 40) {
+			t.Errorf("%d untrained, first %s with %d rows", items.Untrained, items.IDs[0], items.Counts[0])
+		}
+		for i, id := range items.IDs {
+			if at := items.Find(datasets.CategoryID(id)); at != i {
+				t.Errorf("%s is at %d, not at %d", id, at, i)
+			}
+		}
+		if at := items.Find(datasets.CategoryID("other")); at != -1 {
+			t.Errorf("an id that is none of them is at %d", at)
+		}
 	}
 }
 
@@ -135,7 +161,7 @@ func TestNearestAreThoseOfASlowSearch(t *testing.T) {
 				}
 			}
 		}
-		if all := items.Nearest(0, n+10); len(all) != n-1 {
+		if all := items.Nearest(0, math.MaxInt); len(all) != n-1 {
 			t.Errorf("%d neighbours of %d ids", len(all), n)
 		}
 	}
