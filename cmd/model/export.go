@@ -17,10 +17,11 @@ import (
 
 const exportUsage = `Write a model for other programs: to a new folder with
 
-  network.onnx   the dense network (ONNX, opset 13). Inputs: embeddings, pooled
-                 as columns.json says, and numbers as in the data, NaN where one
-                 is missing. Output: prediction, the probability of label 1
-                 or, of a model with squared loss, the number.
+  network.onnx   the dense network (ONNX, opset 13; of a module that which torch
+                 likes). Inputs: embeddings, pooled as columns.json says, and
+                 numbers as in the data, NaN where one is missing. Output:
+                 prediction, the probability of label 1 or, of a model with
+                 squared loss, the number.
   rows.parquet   the embedding rows that have been trained, by sign; with
                  --rows safetensors: rows.safetensors.
   columns.json   how the values of a record become signs and inputs.

@@ -136,10 +136,13 @@ func describe(m *checkpoint.Checkpoint, j *job.Job, dim int, machine backend.Bac
 			{NetworkFile, func(path string) error {
 				m := columns.Module
 				leftOut, err := engine.(Module).WriteONNX(values, m.Scaling, m.Units, path)
-				if leftOut != "" {
-					err = &leftOutError{"PyTorch cannot write the module as ONNX: " + leftOut}
+				if err != nil { // its Python has died, or takes too long
+					leftOut = err.Error()
 				}
-				return err
+				if leftOut != "" {
+					return &leftOutError{"PyTorch cannot write the module as ONNX: " + leftOut}
+				}
+				return nil
 			}},
 		}, columns, nil
 	}

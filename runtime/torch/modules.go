@@ -103,12 +103,15 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 	return newEngine(p, spec, schema)
 }
 
-// SavedEngine is Engine, for the job of a saved model. It refuses a module whose file has changed since.
+// SavedEngine is Engine, for the job of a saved model. It refuses a module whose file has changed since, and
+// does not compile it, so that a model can be read where there is no compiler.
 func (m *Modules) SavedEngine(j *job.Job, schema *batch.Schema) (model.Engine, error) {
 	if err := job.CheckModule(&j.Model.Spec); err != nil {
 		return nil, err
 	}
-	return m.Engine(j, schema)
+	plain := *j
+	plain.Model.Compile = false
+	return m.Engine(&plain, schema)
 }
 
 // processes returns those of a module, described. It makes them if there are none, or if they have failed.

@@ -171,6 +171,9 @@ func TestCompiledModulesAreTrained(t *testing.T) {
 
 // A module that torch.compile cannot compile, as without a compiler, is one sentence.
 func TestModulesThatCannotBeCompiledAreRefused(t *testing.T) {
+	if !*long {
+		t.Skip("imports the compiler for a minute: run it with -long")
+	}
 	m := modules(t)
 	t.Setenv("CXX", "no-such-compiler")
 	t.Setenv("TORCHINDUCTOR_CACHE_DIR", t.TempDir())
@@ -461,10 +464,14 @@ func TestStateDicts(t *testing.T) {
 // The examples are written as ONNX with the inputs and the output of built-in networks, and onnxruntime
 // predicts what the module does.
 func TestModulesAreWrittenAsONNX(t *testing.T) {
+	if !*long {
+		t.Skip("exports for a minute: run it with -long")
+	}
 	m := modules(t)
 	command := osexec.Command(m.Python, "testdata/export.py", "python", "examples", t.TempDir())
 	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1") // in the source
-	out, err := command.CombinedOutput()
+	command.Stderr = os.Stderr
+	out, err := command.Output()
 	missing := strings.TrimSpace(string(out))
 	if err == nil && strings.HasPrefix(missing, "No module named") {
 		t.Skip(missing)

@@ -1,8 +1,6 @@
 package modules
 
 import (
-	"context"
-	"errors"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -44,18 +42,6 @@ func TestModules(t *testing.T) {
 	}
 	if err := p.report(results).WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
-	}
-}
-
-// A context that has ended stops the experiment.
-func TestStopsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	p, _ := newPlan(report.Options{Quick: true, Seed: 1})
-	var python report.Python
-	if _, err := p.measure(ctx, report.Options{Folder: t.TempDir()}, &python); !errors.Is(err,
-		context.Canceled) {
-		t.Errorf("error %v, want the error of the context", err)
 	}
 }
 

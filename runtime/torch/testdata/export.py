@@ -32,6 +32,9 @@ for file, name, arguments, slots, labels, numbers, units in (
     answer = w.onnx({"area": 1, "running": running, "scaling": [[1, 2], [0.5, 3]][: len(numbers)], "units": units,
                      "file": target})
     assert answer == {"left_out": ""}, (name, answer)
+    graph = onnx.load(target).graph  # says nothing of the files that it was made of
+    assert not any(node.metadata_props for node in graph.node), graph.node[0].metadata_props
+    assert b".py" not in open(target, "rb").read(), target
     session = onnxruntime.InferenceSession(target, providers=["CPUExecutionProvider"])
     assert [o.name for o in session.get_outputs()] == ["prediction"], session.get_outputs()
     for samples in (1, 7):
@@ -52,4 +55,20 @@ for file, name, arguments, slots, labels, numbers, units in (
 # What PyTorch cannot write is a line.
 broken = w.onnx({"area": 1, "running": [], "scaling": [], "units": [], "file": sys.argv[3] + "/absent/a.onnx"})
 assert broken["left_out"] and "\n" not in broken["left_out"], broken
+source = """import torch
+
+class Branches(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+
+    def forward(self, embeddings, numbers):
+        y = self.layer(embeddings["user"])
+        return y if y.sum() > 0 else 2 * y
+"""
+w = Worker({"file": "branches.py", "source": source, "class": "Branches", "arguments": {}, "width": 4,
+            "slots": [{"name": "user", "dim": 4, "ids": 0, "width": 4}], "numbers": [], "labels": ["click"]}, None, None)
+w.areas[1] = torch.cat([p.detach().reshape(-1) for p in w.parameters])
+broken = w.onnx({"area": 1, "running": [], "scaling": [], "units": [], "file": sys.argv[3] + "/b.onnx"})
+assert "data-dependent" in broken["left_out"] and "\x1b" not in broken["left_out"], broken
 print("good")

@@ -3,6 +3,8 @@
 import contextlib
 import io
 import logging
+import re
+import sys
 import warnings
 
 
@@ -43,17 +45,38 @@ def write(worker, scaling, units, file):
     if numbers.shape[1]:
         inputs["numbers"] = numbers
     worker.set_training(False)
-    for name in "torch.onnx", "torch.export":  # they print much about which a user can do nothing
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    quiet = io.StringIO()  # it prints much about which a user can do nothing
+    logging.disable(logging.CRITICAL)
     try:
         rows = torch.export.Dim("rows")
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
+        with warnings.catch_warnings(), contextlib.redirect_stdout(quiet), \
+                contextlib.redirect_stderr(quiet), torch.no_grad():
             warnings.simplefilter("ignore")
-            torch.onnx.export(
-                predictions(worker, scaling, units), tuple(inputs.values()), file, dynamo=True, verbose=False,
-                input_names=list(inputs), output_names=["prediction"], external_data=False,
+            program = torch.onnx.export(
+                predictions(worker, scaling, units), tuple(inputs.values()), dynamo=True, verbose=False,
+                input_names=list(inputs), output_names=["prediction"],
                 dynamic_shapes=[{0: rows}] * len(inputs))
+            without_places(program.model)
+            program.save(file, external_data=False)
+    except ModuleNotFoundError as e:
+        return f"{e}; {sys.executable} -m pip install onnx onnxscript installs it"
     except Exception as e:  # of many kinds, and of many lines
+        while e.__cause__ is not None:  # the first of them says why
+            e = e.__cause__
         line = next(iter(str(e).strip().splitlines()), "")
-        return f"{type(e).__name__}: {line}"
+        return re.sub(r"\x1b\[[0-9;]*m", "", f"{type(e).__name__}: {line}")
+    finally:
+        logging.disable(logging.NOTSET)
     return ""
+
+
+def without_places(model):
+    """Removes from an ONNX model in which lines of which files its nodes were made."""
+    for graph in [model.graph, *(f for f in model.functions.values())]:
+        graph.metadata_props.clear()
+        for value in graph.inputs:
+            value.metadata_props.clear()
+        for node in graph.all_nodes():
+            node.metadata_props.clear()
+            for value in node.outputs:
+                value.metadata_props.clear()

@@ -199,12 +199,19 @@ class Module:
         return torch.stack([c.reshape(samples) for c in columns], dim=1)
 
     def compile(self):
-        """Lets torch.compile compile the module, if it is asked to and has not. What is compiled is for any
-        number of samples, so that it does not depend on those before, which differ from rank to rank."""
+        """Lets torch.compile compile the module, if it is asked to and has not. What is compiled is for
+        ranges of numbers of samples, so not for those before, which differ from rank to rank."""
         if self.config.get("compile") and not self.compiled:
+            import torch._dynamo
             import torch._inductor.config
 
             torch._inductor.config.compile_threads = 1  # no processes of its own
+            torch._dynamo.reset()  # else modules of earlier trainings count towards its limit
+            limits = torch._dynamo.config
+            for name, value in (("recompile_limit", 256), ("cache_size_limit", 256),
+                                ("fail_on_recompile_limit_hit", True), ("fail_on_cache_limit_hit", True)):
+                if hasattr(limits, name):  # by version; beyond the limit nothing is compiled, silently
+                    setattr(limits, name, value)
             self.callee, self.compiled = self.torch.compile(self.module, dynamic=True), True
 
     def parts(self, embeddings):

@@ -79,8 +79,8 @@ class Trial(Module):
             return
         torch, at = self.torch, self.where_is(self.made_of)
         advice = "leave out model.compile"
-        self.compile()
         try:
+            self.compile()
             self.trial = [None] * len(self.parameters)
             self.train_once(TRIALS[-1]).sum().backward()
             self.trial = None
