@@ -20,17 +20,7 @@ import (
 // Data must be of kind csv, whose files have a header, or parquet. Errors are those of Open.
 func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	use func(rows *batch.Batch, share float64) error) error {
-	t := data.Table()
-	if t == nil {
-		return fmt.Errorf("datasets: the model was trained on data of kind %s, and rows without labels can "+
-			"be read only for kinds %s and %s: write its data with cmd/data convert, and train on those",
-			data.Kind, job.KindCSV, job.KindParquet)
-	}
-	isParquet, err := input.IsParquet(path)
-	if err == nil && isParquet != (data.Format() == job.KindParquet) {
-		is := map[bool]string{true: "a Parquet file", false: "no Parquet file"}[isParquet]
-		err = fmt.Errorf("%s: %s, and the model was trained on data of kind %s", path, is, data.Format())
-	}
+	t, err := featureTable(data, path)
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
@@ -63,6 +53,26 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 		return fmt.Errorf("datasets: %w", err)
 	}
 	return nil
+}
+
+// featureTable returns the description of the table of data on which a model was trained. It is an error if a
+// file, unless it has no name, is of another kind.
+func featureTable(data job.Data, path string) (*job.Table, error) {
+	t := data.Table()
+	if t == nil {
+		return nil, fmt.Errorf("the model was trained on data of kind %s, and rows without labels can be "+
+			"read only for kinds %s and %s: write its data with cmd/data convert, and train on those",
+			data.Kind, job.KindCSV, job.KindParquet)
+	}
+	if path == "" {
+		return t, nil
+	}
+	isParquet, err := input.IsParquet(path)
+	if err == nil && isParquet != (data.Format() == job.KindParquet) {
+		is := map[bool]string{true: "a Parquet file", false: "no Parquet file"}[isParquet]
+		err = fmt.Errorf("%s: %s, and the model was trained on data of kind %s", path, is, data.Format())
+	}
+	return t, err
 }
 
 func readTextFeatures(t *job.Table, path string, dropped *droppedRows,

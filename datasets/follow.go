@@ -40,19 +40,20 @@ type Stream struct {
 const pollEvery = 100 * time.Millisecond
 
 // Follow begins to follow the folder of a job's data. The first file is that of a name, or, if this is empty,
-// the one that Follow waits for. Numbers are standardised and weights divided by the mean as the rows of this
-// file say, in all files. The data set has its rows for training and no test rows. waiting is called now and
-// then with the time that the call has waited so far.
+// the first with rows, which Follow waits for. Numbers are standardised and weights divided by the mean as
+// the rows of this file say, in all files. The data set has its rows for training and no test rows. waiting
+// is called now and then with the time that the call has waited so far.
 //
 // Errors are those of Open, and name the file and, where there is one, the line.
 func Follow(ctx context.Context, data job.Data, dataDir, first string, waiting func(time.Duration)) (*Stream,
 	*Dataset, error) {
 	s, err := newStream(data, dataDir)
-	if err == nil && first == "" {
-		first, err = FirstFile(ctx, s.folder, data.Complete, waiting)
-	}
-	if err == nil {
-		err = s.take(filepath.Base(first))
+	switch {
+	case err != nil:
+	case first != "":
+		err = s.take(first)
+	default:
+		err = s.takeFirst(ctx, waiting)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -163,6 +164,17 @@ func (s *Stream) Next(step int) (rows *batch.Batch, first, end int, err error) {
 	lo, _ := s.rowsOf(first)
 	_, hi := s.rowsOf(end - 1)
 	return batch.Slice(s.rows, lo, hi), first, end, nil
+}
+
+// takeFirst takes the first file that has rows. Those before it that have none are taken later, and what was
+// bad in them counts then.
+func (s *Stream) takeFirst(ctx context.Context, waiting func(time.Duration)) error {
+	before := *s.dropped
+	_, err := FirstFile(ctx, s.folder, s.data.Complete, func(path string) error {
+		*s.dropped = before
+		return s.take(filepath.Base(path))
+	}, waiting)
+	return err
 }
 
 // take takes a file, and reads its rows.

@@ -16,16 +16,32 @@ import (
 	"tandem/datasets/internal/input"
 )
 
-// FirstFile waits until a folder has a complete file by a rule of job.Data.Complete, and returns its path. It
-// calls waiting, now and then, with the time that it has waited.
-func FirstFile(ctx context.Context, folder, complete string, waiting func(time.Duration)) (string, error) {
+// FirstFile waits until a folder has a complete file, by a rule of job.Data.Complete, with which use returns
+// no ErrNoRows, and returns the path and the error of use. A file without rows, but not one without a byte,
+// is passed over, unless it changes. It calls waiting, now and then, with the time that it has waited.
+func FirstFile(ctx context.Context, folder, complete string, use func(path string) error,
+	waiting func(time.Duration)) (string, error) {
+	passed := map[string]arrival{}
 	for begun := time.Now(); ; {
-		name, err := nextFile(folder, complete, func(string) bool { return false })
+		name, err := nextFile(folder, complete, func(name string) bool {
+			before, ok := passed[name]
+			now, err := identify(filepath.Join(folder, name), name)
+			return ok && err == nil && now == before
+		})
 		if err != nil {
 			return "", fmt.Errorf("datasets: %w", err)
 		}
 		if name != "" {
-			return filepath.Join(folder, name), nil
+			path := filepath.Join(folder, name)
+			now, err := identify(path, name)
+			if err != nil {
+				return "", fmt.Errorf("datasets: %w", err)
+			}
+			if err = use(path); !errors.Is(err, ErrNoRows) || now.Bytes == 0 {
+				return path, err
+			}
+			passed[name] = now
+			continue
 		}
 		waiting(time.Since(begun))
 		select {

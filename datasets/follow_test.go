@@ -328,6 +328,42 @@ func TestTheFirstFileIsTheNamedOne(t *testing.T) {
 	}
 }
 
+// Files of a header or of bad rows alone cannot be the first, and are taken after it. A bad row counts once.
+func TestTheFirstFileHasRows(t *testing.T) {
+	folder := t.TempDir()
+	arrive(t, folder, "a.csv", "user,price,click\n")
+	arrive(t, folder, "aa.csv", "user,price,click\n1,x,1\n")
+	arrive(t, folder, "b.csv", clicks(0, 4))
+	data := followed(folder)
+	data.OnBadRow.Skip = 1
+	s := mustFollow(t, data)
+	mustBegin(t, s, followJob(4, 0))
+	arrive(t, folder, "c.csv", clicks(4, 8))
+	rows, first, end, err := s.Next(1)
+	if err != nil || filepath.Base(s.First()) != "b.csv" || first != 1 || end != 2 || rows.Samples != 4 {
+		t.Errorf("first %s; steps %d to %d, %+v, error %v", s.First(), first, end, rows, err)
+	}
+	if s.Dropped() != 1 {
+		t.Errorf("%d bad rows, want 1", s.Dropped())
+	}
+}
+
+// A file of a header alone that is replaced while there is no other is looked at again.
+func TestTheFirstFileMayComeLate(t *testing.T) {
+	folder := t.TempDir()
+	arrive(t, folder, "a.csv", "user,price,click\n")
+	replaced := false
+	s, _, err := Follow(t.Context(), followed(folder), "", "", func(time.Duration) {
+		if !replaced {
+			replaced = true
+			arrive(t, folder, "a.csv", clicks(0, 4))
+		}
+	})
+	if err != nil || filepath.Base(s.First()) != "a.csv" || !replaced {
+		t.Errorf("%v, replaced %v", err, replaced)
+	}
+}
+
 func TestProblemsOfStreams(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"b.csv", "user,price,click\n1,2,1\n3,4", "b.csv:3: the line is torn"},

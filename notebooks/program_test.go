@@ -1,6 +1,7 @@
 package notebooks
 
 import (
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -110,8 +111,8 @@ func assemble(t *testing.T, n *notebook) *program {
 	return &p
 }
 
-// build vets and builds a program, in a module that finds this one where the kernel's module would, and
-// returns its file.
+// build vets and builds a program and returns its file. The program is a package of this module, and needs
+// the module of the kernel besides.
 func (p *program) build(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -128,27 +129,33 @@ func (p *program) build(t *testing.T) string {
 		t.Fatal(err)
 	}
 	const kernel = "github.com/janpfeifer/gonb"
-	required := strings.Replace(string(module), "module tandem", "module notebook", 1)
-	for path, at := range map[string]string{
-		"tandem": repository, kernel: filepath.Join(repository, "notebooks", "testdata", "gonb"),
-	} {
-		required += fmt.Sprintf("\nrequire %s v0.0.0\nreplace %s => %q\n", path, path, at)
+	required := fmt.Sprintf("%s\nrequire %s v0.0.0\nreplace %[2]s => %q\n", module, kernel,
+		filepath.Join(repository, "notebooks", "testdata", "gonb"))
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(repository, "notebooks", "testdata", "main.go"): filepath.Join(folder, "main.go"),
+	}})
+	if err != nil {
+		t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		"go.mod": required, "go.sum": string(sums), "main.go": p.text(),
+		"go.mod": required, "go.sum": string(sums), "main.go": p.text(), "overlay.json": string(overlay),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, command := range [][]string{{"vet", "."}, {"build", "-o", "notebook", "."}} {
-		c := exec.Command("go", command...)
-		c.Dir = folder
+	file := filepath.Join(folder, "notebook")
+	for _, command := range [][]string{
+		{"vet"}, {"build", "-buildvcs=false", "-ldflags=-s -w", "-o", file},
+	} {
+		c := exec.Command("go", append(command, "-modfile="+filepath.Join(folder, "go.mod"),
+			"-overlay="+filepath.Join(folder, "overlay.json"), "./notebooks/testdata")...)
+		c.Dir = repository
 		if printed, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("go %s: %v\n%s", command[0], err, printed)
 		}
 	}
-	return filepath.Join(folder, "notebook")
+	return file
 }
 
 // run runs a program cell by cell in the folder of the notebooks and returns the outputs of all code cells.

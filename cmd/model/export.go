@@ -17,20 +17,24 @@ import (
 
 const exportUsage = `Write a model for other programs: to a new folder with
 
-  network.onnx   the dense network (ONNX, opset 13). Inputs: embeddings, pooled
-                 as columns.json says, and numbers as in the data, NaN where one
-                 is missing. Output: prediction, the probability of label 1
-                 or, of a model with squared loss, the number.
+  network.onnx   the dense network (ONNX, opset 13; of a module that which torch
+                 likes). Inputs: embeddings, pooled as columns.json says, and
+                 numbers as in the data, NaN where one is missing. Output:
+                 prediction, the probability of label 1 or, of a model with
+                 squared loss, the number.
   rows.parquet   the embedding rows that have been trained, by sign; with
                  --rows safetensors: rows.safetensors.
   columns.json   how the values of a record become signs and inputs.
   predict.py     a program that does all of that in Python, with onnxruntime
                  or PyTorch, for models of CSV and Parquet data.
 
-A module of PyTorch has instead of network.onnx
+A module of PyTorch has besides
 
   network.py     the text of its file, which is run.
-  state_dict.pt  its parameters and buffers, for torch.load.`
+  state_dict.pt  its parameters and buffers, for torch.load.
+
+PyTorch writes its network.onnx, and needs the packages onnx and onnxscript for
+that. A line says so if it cannot.`
 
 func (p *program) exportCommand() *cobra.Command {
 	out, rows := "", export.Parquet
@@ -52,12 +56,15 @@ func (p *program) exportCommand() *cobra.Command {
 			}
 			modules := torch.FromEnvironment(p.stderr)
 			defer modules.Close()
-			files, err := export.Write(out, m, rows, backend.Backend{Torch: modules.SavedEngine})
+			files, leftOut, err := export.Write(out, m, rows, backend.Backend{Torch: modules.SavedEngine})
 			if err := errors.Join(err, m.Close()); err != nil {
 				return err
 			}
 			for _, name := range files {
 				fmt.Fprintln(p.stdout, filepath.Join(out, name))
+			}
+			for _, line := range leftOut {
+				fmt.Fprintln(p.stderr, "model: "+line)
 			}
 			if !slices.Contains(files, export.ProgramFile) {
 				fmt.Fprintf(p.stderr, "model: without %s, because the data are neither csv nor parquet\n",

@@ -17,7 +17,8 @@ import (
 	"tandem/runtime/torch"
 )
 
-// An export of a module has its text, and its parameters as its Python writes them.
+// An export of a module has its text, and its parameters as its Python writes them. What its Python cannot
+// write as ONNX is a line.
 func TestModulesAreExported(t *testing.T) {
 	moduletest.Use(t)
 	dir := t.TempDir()
@@ -46,6 +47,11 @@ func TestModulesAreExported(t *testing.T) {
 	}
 	if got := strings.Fields(stdout.String()); !slices.Equal(got, want) {
 		t.Errorf("wrote %s, want %s", got, want)
+	}
+	const none = "model: without network.onnx: PyTorch cannot write the module as ONNX: the stub has no " +
+		"ONNX\n"
+	if stderr.String() != none {
+		t.Errorf("said %q, want %q", &stderr, none)
 	}
 	source, err := os.ReadFile(want[0])
 	if err != nil || string(source) != j.Model.Source {

@@ -38,13 +38,7 @@ func (p *program) predictCommand() *cobra.Command {
 		Use: "predict MODEL FILE", Short: "Predict the rows of a file", Long: predictUsage,
 		Example: "  go run ./cmd/model predict results/clicks/hybrid/model today.csv \\\n" +
 			"    --out predictions.csv",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return cli.UsageError("see --help", "%d arguments, want 2: the folder of a model, and a file",
-					len(args))
-			}
-			return nil
-		},
+		Args: modelAndFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			modules := torch.FromEnvironment(p.stderr)
 			defer modules.Close()
@@ -64,32 +58,60 @@ func (p *program) predictCommand() *cobra.Command {
 	return c
 }
 
+// modelAndFile demands the arguments MODEL and FILE.
+func modelAndFile(_ *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return cli.UsageError("see --help", "%d arguments, want 2: the folder of a model, and a file",
+			len(args))
+	}
+	return nil
+}
+
 // predictTo writes the predictions of a file to another one, complete or not at all.
 func (p *program) predictTo(out string, m *inference.Model, path string) error {
+	rows := 0
+	err := writeWhole(out, func(file io.Writer) (err error) {
+		var results results = newCSV(file, len(m.Labels()))
+		if filepath.Ext(out) == ".parquet" {
+			results = newParquet(file, len(m.Labels()))
+		}
+		rows, err = p.predict(results, m, path)
+		return err
+	})
+	if err == nil {
+		fmt.Fprintf(p.stderr, "model: %d predictions are in %s\n", rows, out)
+	}
+	return err
+}
+
+// checkOut returns an error if a file to be written exists, or its folder does not.
+func checkOut(out string) error {
+	if out == "" {
+		return nil
+	}
 	if _, err := os.Stat(out); err == nil {
 		return &cli.Error{Err: fmt.Errorf("%s exists", out), Hint: "remove it, or choose another --out"}
 	}
-	file, err := os.CreateTemp(filepath.Dir(out), ".predictions-")
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Dir(out)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no folder %s: make it first", filepath.Dir(out))
 	}
+	return nil
+}
+
+// writeWhole writes a new file, complete or not at all.
+func writeWhole(out string, write func(io.Writer) error) error {
+	if err := checkOut(out); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(out), ".tandem-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(file.Name()) // no longer there if all went well
-	var results results = newCSV(file, len(m.Labels()))
-	if filepath.Ext(out) == ".parquet" {
-		results = newParquet(file, len(m.Labels()))
-	}
-	rows, err := p.predict(results, m, path)
-	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
+	if err := errors.Join(write(file), file.Chmod(0o644), file.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(file.Name(), out); err != nil {
-		return err
-	}
-	fmt.Fprintf(p.stderr, "model: %d predictions are in %s\n", rows, out)
-	return nil
+	return os.Rename(file.Name(), out)
 }
 
 // predict writes the predictions of a file, and returns the number of rows. It reports progress to a person.

@@ -46,6 +46,7 @@ func (p *program) command() *cobra.Command {
 	c.AddCommand(p.inspectCommand())
 	c.AddCommand(p.diffCommand())
 	c.AddCommand(p.predictCommand())
+	c.AddCommand(p.embeddingsCommand())
 	c.AddCommand(p.exportCommand())
 	cli.Configure(c, p.stdout, p.stderr)
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // use --help

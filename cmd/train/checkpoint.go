@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -41,6 +42,7 @@ type checkpoints struct {
 	lastMode string                 // of the latest
 	several  bool                   // other modes are trained, too
 	given    string                 // flags to give again when a training continues, each after a space
+	out      string                 // the results' folder, if it was named
 	behind   behind
 }
 
@@ -92,10 +94,11 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 	cli.DefaultInText(fs, "checkpoint-every")
 }
 
-// besideResume are the flags that do not change the job of a training that is resumed.
-var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "keep-checkpoints-for",
-	"checkpoint-full-every", "checkpoint-buffer", "out", "json", "without", "cpu-profile", "metrics-address",
-	"file", "processes", "hang-limit", "return-limit", "deaths", "restarts", "fewer", "redo-log"}
+// besideResume are the flags that do not change what a training that is resumed learns from its rows.
+var besideResume = []string{"resume", "on-bad-row", "checkpoint-every", "keep-checkpoints",
+	"keep-checkpoints-for", "checkpoint-full-every", "checkpoint-buffer", "out", "json", "without",
+	"cpu-profile", "metrics-address", "file", "processes", "hang-limit", "return-limit", "deaths", "restarts",
+	"fewer", "redo-log"}
 
 // resumed opens the checkpoint to resume, and returns its job.
 func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
@@ -389,6 +392,37 @@ func (f *flags) givenAgain() (given string) {
 	return given
 }
 
+// into returns the flag that names the results of a stream that continues, if this one's were named: those of
+// the next free number or, if nothing was written, the same.
+func (c *checkpoints) into(written bool) string {
+	switch {
+	case !c.behind.endless || c.out == "":
+		return ""
+	case !written:
+		return " --out " + quoted(c.out)
+	}
+	return " --out " + quoted(nextFolder(c.out))
+}
+
+// nextFolder returns the name of a folder that is not there, with the next free number at its end: live-2 and
+// live-3 after live.
+func nextFolder(folder string) string {
+	base, number := filepath.Clean(folder), 1
+	if at := strings.LastIndexByte(base, '-'); at > 0 {
+		n, err := strconv.Atoi(base[at+1:])
+		if _, without := os.Stat(base[:at]); err == nil && n > 1 && without == nil {
+			base, number = base[:at], n
+		}
+	}
+	for {
+		number++
+		next := fmt.Sprintf("%s-%d", base, number)
+		if _, err := os.Lstat(next); err != nil {
+			return next
+		}
+	}
+}
+
 // givenAgain returns the flags of checkpoints to give again, each after a space. A training without an end
 // needs them whenever it goes on.
 func (c *checkpoints) givenAgain() (given string) {
@@ -475,16 +509,24 @@ func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err erro
 			Hint: "trained to the end: " + strings.Join(trained, ", ") + "; their models are in " +
 				filepath.Join(place, "MODE", "model")}
 	}
-	err = fmt.Errorf("%w; %s has checkpoints but no results", err, place)
+	has := "has checkpoints but no results"
+	if c.behind.endless {
+		has = "has the model after " + filepath.Base(c.last) + " steps"
+	}
+	bad := errors.Is(err, datasets.ErrBadRow)
+	err = fmt.Errorf("%w; %s %s", err, place, has)
 	if c.mode != c.lastMode {
 		return &cli.Error{Err: err,
 			Hint: fmt.Sprintf("%s has no checkpoint yet: train it again, with --mode %[1]s", c.mode)}
 	}
-	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+c.given)
+	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+c.given+c.into(true))
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
 	hint := "continue with: " + command
+	if bad {
+		hint += ", and --on-bad-row skip:100 to leave out up to 100 bad rows"
+	}
 	if c.several {
 		hint = fmt.Sprintf("continue %s, without the other modes, with: %s", c.mode, command)
 	}

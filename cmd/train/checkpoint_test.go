@@ -56,3 +56,18 @@ func TestTrainedModelsOutliveAnInterruption(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTheNextFolderIsFree(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"live", "live-2", "x", "x-9", "y", "y-1"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"live": "live-3", "live-2": "live-3", "x-8/": "x-10",
+		"a-1": "a-1-2", "y-1": "y-1-2", "b-c": "b-c-2", "2026-11": "2026-11-2"} {
+		if got := nextFolder(folder + "/" + name); got != filepath.Join(folder, want) {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -159,8 +159,11 @@ func (r *report) writeChosen(w io.Writer) {
 		text := fmt.Sprintf("Chosen on %s held back: %s of a %s, whose %s there is %s", plural(v.Rows,
 			"training row"), plural(r.job.Training.Epochs, "epoch"), r.Model, r.errorName(),
 			r.lossText(r.lowest()))
-		if r.Model != v.Model {
+		switch {
+		case r.Model != v.Model:
 			text += fmt.Sprintf(", against %s of a %s", r.lossText(v.lowest()), v.Model)
+		case v.Epochs == len(v.Curve):
+			text += fmt.Sprintf("; no more were tried (--epochs %d --validation 0.1 does)", 2*v.Epochs)
 		}
 		cli.Paragraph(w, text+". The runs train on all training rows.", "  ")
 	}

@@ -40,6 +40,7 @@ type program struct {
 type flags struct {
 	file         string
 	modes        []string
+	modesChosen  bool // by a flag, a file or a table, and so not all of them
 	onBadRow     string
 	out          string
 	json         bool
@@ -500,9 +501,9 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 }
 
 // suitModes refuses a chosen mode that cannot train on the job's ranks. If all modes are
-// trained, it leaves such a mode out with a note. A job whose own mode is not trained gets the
-// first mode that is.
+// trained, it leaves such a mode out with a note.
 func (f *flags) suitModes(j *job.Job, chosen bool) error {
+	f.modesChosen = chosen
 	if f.record && f.processes && j.HasHotRows() && j.Rows.Hot.Every > 0 {
 		return cli.UsageError("record a training in one process, or leave rows.hot.every out",
 			"--record: hot rows are chosen again at checkpoints in processes, and a recorded training in "+
@@ -529,18 +530,24 @@ func (f *flags) suitModes(j *job.Job, chosen bool) error {
 	if len(suited) == 0 {
 		return cli.UsageError("name a mode, or leave --mode out for all", "--mode: none of the modes can run")
 	}
+	f.keepModes(j, suited)
+	return nil
+}
+
+// keepModes trains some of the modes alone. A job whose own mode is not trained gets the first that is.
+func (f *flags) keepModes(j *job.Job, suited []string) {
 	f.modes = suited
-	if !slices.Contains(suited, j.Training.Mode) {
-		former := *j
-		*j = former.InMode(suited[0])
-		j.Training.ModeSettings = map[string]int{}
-		for name, value := range former.Training.ModeSettings { // order-free: each is kept or left on its own
-			if hasSetting(name, suited...) || !hasSetting(name, former.Training.Mode) {
-				j.Training.ModeSettings[name] = value
-			}
+	if slices.Contains(suited, j.Training.Mode) {
+		return
+	}
+	former := *j
+	*j = former.InMode(suited[0])
+	j.Training.ModeSettings = map[string]int{}
+	for name, value := range former.Training.ModeSettings { // order-free: each is kept or left on its own
+		if hasSetting(name, suited...) || !hasSetting(name, former.Training.Mode) {
+			j.Training.ModeSettings[name] = value
 		}
 	}
-	return nil
 }
 
 // hasSetting reports whether one of the modes has a setting with this name.

@@ -112,7 +112,8 @@ func (p *program) follow(ctx context.Context, folder *cli.Folder, j job.Job, f f
 	if place == "" {
 		return nil
 	}
-	command, err := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+f.checkpoints.given)
+	command, err := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+f.checkpoints.given+
+		f.checkpoints.into(f.checkpoints.last != ""))
 	fmt.Fprintf(p.stderr, "train: continue with: %s\n", command)
 	return err
 }
@@ -170,8 +171,10 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 			return nil, fmt.Errorf("--resume %s: the model has trained %d steps, and %s has %d: it is of "+
 				"another training", c.resume, c.begin.Step, ledgerName, f.stream.Steps())
 		}
+		fmt.Fprintf(p.stderr, "train: continues after %s with the next row of %s\n",
+			plural(c.begin.Step, "step"), j.Data.Path)
 	}
-	c.mode, c.given, c.behind.endless = j.Training.Mode, f.givenAgain(), true
+	c.mode, c.given, c.out, c.behind.endless = j.Training.Mode, f.givenAgain(), f.out, true
 	if err := p.saveCheckpoints(&o, results, j.Training.Mode, j, f, f.opened, f.stream); err != nil {
 		return nil, err
 	}

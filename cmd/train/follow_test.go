@@ -113,7 +113,7 @@ func TestAKilledStreamGoesOnWithItsBits(t *testing.T) {
 			t.Fatalf("%v:\n%s", err, f.printed)
 		}
 		for _, want := range []string{"800 rows predicted before", "continue with: go run ./cmd/train " +
-			"--resume", "--checkpoint-every '4 steps'"} {
+			"--resume " + f.results, "--checkpoint-every '4 steps'", "--out " + nextFolder(f.results)} {
 			if !strings.Contains(strings.Join(strings.Fields(f.printed.String()), " "), want) {
 				t.Errorf("no %q in\n%s", want, f.printed)
 			}
@@ -170,7 +170,8 @@ func TestAStreamThatContinuesWithoutRows(t *testing.T) {
 	_, err := os.Stat(second.results)
 	want := "continue with: go run ./cmd/train --resume " + first.results
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(second.printed.String(), want) ||
-		!strings.Contains(second.printed.String(), "no rows were trained on") {
+		!strings.Contains(second.printed.String(), "no rows were trained on") ||
+		!strings.Contains(second.printed.String(), "continues after 13 steps with the next row of "+clicks) {
 		t.Errorf("%v, no %q in\n%s", err, want, second.printed)
 	}
 }
@@ -190,6 +191,29 @@ func TestAStreamThatCannotBeSaved(t *testing.T) {
 	if err := f.end(syscall.SIGINT); !errors.As(err, &exit) || exit.ExitCode() != 1 ||
 		strings.Contains(f.printed.String(), "continue with: ") {
 		t.Errorf("%v:\n%s", err, f.printed)
+	}
+}
+
+// A bad row ends a training with its file and line, after what was trained is saved. It continues without the
+// row where --on-bad-row allows that.
+func TestAStreamWithABadRow(t *testing.T) {
+	clicks, place := t.TempDir(), t.TempDir()
+	arrive(t, clicks, 0)
+	f := startFollowing(t, filepath.Join(place, "1"), "--follow", clicks, "--mode", "sync")
+	f.until(t, "a file", func() bool { return len(f.trainedLines()) == 2 })
+	arriveText(t, clicks, "1.csv", "user,item,price,click\n1,2\n1,2,3,1\n")
+	var exit *exec.ExitError
+	if err := f.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 ||
+		!strings.Contains(f.printed.String(), "1.csv:2: bad row") ||
+		!strings.Contains(f.printed.String(), "has the model after 13 steps") ||
+		!strings.Contains(f.printed.String(), "--on-bad-row skip:100") {
+		t.Fatalf("%v:\n%s", err, f.printed)
+	}
+	second := startFollowing(t, filepath.Join(place, "2"), "--resume", f.results, "--on-bad-row", "skip:1")
+	second.until(t, "the other row", func() bool { return len(second.trainedLines()) == 3 })
+	if err := second.end(syscall.SIGINT); err != nil ||
+		!strings.Contains(second.printed.String(), "1 bad row left out") {
+		t.Errorf("%v:\n%s", err, second.printed)
 	}
 }
 

@@ -42,24 +42,36 @@ func (f *flags) beginsWithState(j *job.Job) error {
 	return err
 }
 
-// trace writes to the job of a module what its network costs, for the simulator. It refuses a module that one
-// of the modes cannot train, before the first begins.
-func (f *flags) trace(j *job.Job) error {
+// trace writes to the job of a module what its network costs, for the simulator. Before the first mode begins
+// it refuses a chosen one that cannot train the module. If all modes are trained, it leaves such a mode out
+// and returns a note.
+func (f *flags) trace(j *job.Job) (notes []string, err error) {
 	if j.Model.Kind != model.Torch {
-		return nil
+		return nil, nil
 	}
 	schema := datasets.WithDims(f.opened.Schema, j)
 	engine, err := f.modules.Engine(j, &schema)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var suited []string
 	for _, one := range inModes(*j, f.modes) {
-		if err := dense.CheckOptimizer(engine, &one); err != nil {
-			return &cli.Error{Err: err, Hint: "choose modes with --mode"}
+		switch err := dense.CheckOptimizer(engine, &one); {
+		case err == nil:
+			suited = append(suited, one.Training.Mode)
+		case f.modesChosen:
+			return nil, &cli.Error{Err: err, Hint: "choose modes with --mode"}
+		default:
+			notes = append(notes, fmt.Sprintf("%s is left out: the file has an optimizer, which takes steps "+
+				"of the whole network, and dense PSs have parts of it", one.Training.Mode))
 		}
 	}
+	if suited == nil {
+		return nil, cli.UsageError("leave the optimizer out of the file", "--mode: none of the modes can run")
+	}
+	f.keepModes(j, suited)
 	j.Model.Traced = model.NewTraced(engine.Layout())
-	return nil
+	return notes, nil
 }
 
 // backend returns what computes in this process.

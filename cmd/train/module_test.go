@@ -74,6 +74,29 @@ func TestModulesOfNoDensePSAreRefusedFirst(t *testing.T) {
 	}
 }
 
+// Where all modes are compared, those that cannot train a module are left out, with a line each.
+func TestModesThatCannotTrainAModuleAreLeftOut(t *testing.T) {
+	_, module := moduleTable(t)
+	out, err := filepath.Abs(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	code := run([]string{"--model", module + ":" + moduletest.Stepping, "--epochs", "1", "--global-batch",
+		"4096", "--without", "baseline,importance,prediction", "--out", out}, &stdout, &stderr)
+	if code != 0 {
+		t.Fatal(&stderr)
+	}
+	for _, mode := range job.Modes() {
+		left := strings.Contains(stderr.String(), "train: "+mode+" is left out: the file has an optimizer")
+		_, err := os.Stat(filepath.Join(out, mode, "model"))
+		dense := mode == job.AsyncPS || mode == job.SSP || mode == "gba"
+		if left != dense || (err == nil) == dense {
+			t.Errorf("%s: left out %v, want %v; model: %v", mode, left, dense, err)
+		}
+	}
+}
+
 // --init-from names a file for a module alone, which reads it.
 func TestModuleBeginsWithAStateDict(t *testing.T) {
 	table, module := moduleTable(t)

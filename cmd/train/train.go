@@ -49,7 +49,9 @@ func (p *program) train(ctx context.Context, folder *cli.Folder, j job.Job, f fl
 	var report *report
 	err := p.choose(ctx, &j, &f)
 	if err == nil {
-		err = f.trace(&j)
+		var notes []string
+		notes, err = f.trace(&j)
+		cli.PrintNotes(p.stderr, "train", notes)
 	}
 	if err == nil {
 		report, err = p.measure(ctx, j, f, folder.Path())

@@ -8,6 +8,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/runtime/train"
 )
@@ -75,5 +76,20 @@ func TestLostGradientsAreReported(t *testing.T) {
 	if got := strings.Join(r.warnings(), "\n"); !strings.Contains(got, "most gradients found their row") {
 		t.Errorf("%d gradients lost, %d applied: %q", result.EvictedGradients,
 			r.Runs[0].MissedUpdates.Count, got)
+	}
+}
+
+// A choice of epochs that stopped at its limit says so, with the flags that try more.
+func TestEpochsAtTheLimitAreNamed(t *testing.T) {
+	curve := []evaluation.Point{{}, {}}
+	for epochs, want := range map[int]bool{1: false, 2: true} {
+		r := report{Model: model.DLRM}
+		r.job.Training.Epochs = epochs
+		r.Validation = &validation{Rows: 100, Model: model.DLRM, Epochs: epochs, Curve: curve}
+		var text strings.Builder
+		r.writeChosen(&text)
+		if got := strings.Contains(text.String(), "(--epochs 4 --validation 0.1 does)"); got != want {
+			t.Errorf("%d of 2 epochs: %s", epochs, text.String())
+		}
 	}
 }

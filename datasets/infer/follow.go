@@ -9,20 +9,20 @@ import (
 	"tandem/datasets"
 )
 
-// Follow waits for the first file of a folder, infers its columns, and returns the rows that arrive there and
-// a job for them. r.File is the folder, and its Split and Memory are not used. complete is a value of
-// job.Data.Complete. waiting is called as by datasets.Follow.
+// Follow waits for the first file with rows of a folder, infers its columns, and returns the rows that arrive
+// there and a job for them. r.File is the folder, and its Split and Memory are not used. complete is a value
+// of job.Data.Complete. waiting is called as by datasets.Follow.
 func Follow(ctx context.Context, r Request, complete string, waiting func(time.Duration)) (j job.Job,
 	stream *datasets.Stream, set *datasets.Dataset, found *Table, err error) {
 	folder, err := filepath.Abs(r.File)
 	if err != nil {
 		return j, nil, nil, nil, err
 	}
-	first, err := datasets.FirstFile(ctx, folder, complete, waiting)
+	first, err := datasets.FirstFile(ctx, folder, complete, func(path string) (err error) {
+		found, err = File(path, r.Options)
+		return err
+	}, waiting)
 	if err != nil {
-		return j, nil, nil, nil, err
-	}
-	if found, err = File(first, r.Options); err != nil {
 		return j, nil, nil, nil, err
 	}
 	data := found.Data

@@ -95,6 +95,44 @@ func (d *described) Texts(number, rows int, use func(row int, text string)) (err
 	return nil
 }
 
+// Values implements decode.ParquetTable.
+func (d *described) Values(number int, use func(text string)) (err error) {
+	defer recoverDamage(&err)
+	c := &d.columns[number]
+	for g := range d.groups {
+		if d.groups[g].NumRows() == 0 {
+			continue
+		}
+		if err = d.check(g, c); err == nil {
+			err = d.groupValues(g, c, use)
+		}
+		if err != nil {
+			return fmt.Errorf("column %q: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// groupValues passes the values of a row group to use.
+func (d *described) groupValues(group int, c *column, use func(text string)) error {
+	all := c.cursor(d.groups[group].ColumnChunks()[c.index])
+	defer all.close()
+	var text []byte
+	for {
+		if err := all.fill(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%w (%w)", errDamaged, err)
+		}
+		for i := range all.held {
+			if v := &all.held[i]; !c.isList || v.DefinitionLevel() >= c.present {
+				text = c.appendText(text[:0], v)
+				use(string(text))
+			}
+		}
+	}
+}
+
 // groupTexts passes the texts of the first rows of a row group to use.
 func (d *described) groupTexts(group int, c *column, rows int, use func(row int, text string)) error {
 	all := c.cursor(d.groups[group].ColumnChunks()[c.index])

@@ -4,6 +4,7 @@ import (
 	"tandem/experiments/internal/report"
 	"tandem/experiments/speed/defaults"
 	"tandem/experiments/speed/gpu"
+	"tandem/experiments/speed/modules"
 	"tandem/experiments/speed/processes"
 	"tandem/experiments/speed/serving"
 	"tandem/experiments/speed/speed"
@@ -14,7 +15,7 @@ func Chapter() report.Chapter {
 	return report.Chapter{
 		Name: "speed", Title: "Speed and quality beside the programs of others, on one machine",
 		Experiments: []*report.Experiment{
-			speed.New(), gpu.New(), processes.New(), serving.New(), defaults.New(),
+			speed.New(), gpu.New(), modules.New(), processes.New(), serving.New(), defaults.New(),
 		},
 	}
 }

@@ -2,6 +2,7 @@
 //
 //	speed       sparse and dense steps and trainings on cores, beside PyTorch and FBGEMM
 //	gpu         dense steps on a GPU, beside PyTorch and torch.compile
+//	modules     trainings with a module of PyTorch, beside a plain script
 //	processes   what a training keeps of its rate in several processes
 //	serving     predictions, beside onnxruntime
 //	defaults    AUC at the defaults of cmd/train --data, beside other libraries

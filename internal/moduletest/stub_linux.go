@@ -146,6 +146,8 @@ func (s *stub) answer(r request) error {
 			return err
 		}
 		return s.reply(map[string]any{})
+	case "onnx":
+		return s.reply(map[string]any{"left_out": "the stub has no ONNX"})
 	case "step":
 		s.step(r)
 		return s.reply(map[string]any{})

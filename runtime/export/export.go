@@ -1,5 +1,5 @@
-// Package export writes a trained model in the formats of other programs: the dense network as ONNX, or that
-// of a module of PyTorch as its text and state_dict, the embedding rows as Parquet or safetensors, and a
+// Package export writes a trained model in the formats of other programs: the dense network as ONNX, that of
+// a module of PyTorch also as its text and state_dict, the embedding rows as Parquet or safetensors, and a
 // Python program that predicts with both.
 package export
 
@@ -49,38 +49,43 @@ var program []byte
 type Module interface {
 	// WriteState writes the state_dict of trained parameters to a file, for torch.load.
 	WriteState(values model.Values, file string) error
+	// WriteONNX writes the network with trained parameters as ONNX, with the inputs and the output of a
+	// built-in one: see encode. Scaling has the mean and the standard deviation of every number; units those
+	// of every label of a model with squared loss. It returns why PyTorch cannot, in a line; "": it has.
+	WriteONNX(values model.Values, scaling [][2]float64, units [][2]float32, file string) (leftOut string,
+		err error)
 }
 
 // Write verifies a model and writes it to a new folder, complete or not at all. It returns the names of the
-// files. A machine runs a module of PyTorch, and nothing else. Without data of kind csv or parquet there is
-// no predict.py, because only Tandem knows the ids of the others.
+// files, and a sentence for each that is left out. A machine runs a module of PyTorch, and nothing else.
+// Without data of kind csv or parquet there is no predict.py: only Tandem knows the ids of the others.
 //
 // Errors name the folder, the format, or what of the model cannot be exported. Memory: the dense network
 // twice, and for safetensors all rows.
-func Write(folder string, m *checkpoint.Checkpoint, format string, machine backend.Backend) (files []string,
-	err error) {
+func Write(folder string, m *checkpoint.Checkpoint, format string, machine backend.Backend) (files,
+	leftOut []string, err error) {
 	j, err := m.ParseJob()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := checkDims(m.Schema.Slots); err != nil {
-		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)
+		return nil, nil, fmt.Errorf("model %s: %w", m.Folder(), err)
 	}
 	if err := m.Verify(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rows, err := m.Rows()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	contents, columns, err := describe(m, &j, rows.Dims()[0], machine)
 	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)
+		return nil, nil, fmt.Errorf("model %s: %w", m.Folder(), err)
 	}
 	writeRows, known := map[string]func(io.Writer, *checkpoint.RowReader) error{
 		Parquet: writeParquet, Safetensors: writeTensors}[format]
 	if !known {
-		return nil, fmt.Errorf("rows as %q: want %s or %s", format, Parquet, Safetensors)
+		return nil, nil, fmt.Errorf("rows as %q: want %s or %s", format, Parquet, Safetensors)
 	}
 	contents = append(contents,
 		content{RowsFile(format), written(func(w io.Writer) error { return writeRows(w, rows) })},
@@ -88,10 +93,7 @@ func Write(folder string, m *checkpoint.Checkpoint, format string, machine backe
 	if columns.Table != nil {
 		contents = append(contents, content{ProgramFile, whole(program)})
 	}
-	for _, c := range contents {
-		files = append(files, c.name)
-	}
-	return files, writeFolder(folder, contents)
+	return writeFolder(folder, contents)
 }
 
 // checkDims returns an error that names the first slot with rows of another length than those of the first.
@@ -131,6 +133,17 @@ func describe(m *checkpoint.Checkpoint, j *job.Job, dim int, machine backend.Bac
 		return []content{
 			{ModuleFile, whole([]byte(j.Model.Source))},
 			{StateFile, func(path string) error { return engine.(Module).WriteState(values, path) }},
+			{NetworkFile, func(path string) error {
+				m := columns.Module
+				leftOut, err := engine.(Module).WriteONNX(values, m.Scaling, m.Units, path)
+				if err != nil { // its Python has died, or takes too long
+					leftOut = err.Error()
+				}
+				if leftOut != "" {
+					return &leftOutError{"PyTorch cannot write the module as ONNX: " + leftOut}
+				}
+				return nil
+			}},
 		}, columns, nil
 	}
 	graph, err := model.NewGraph(j.Model.Spec, &schema, values)
@@ -253,6 +266,11 @@ type content struct {
 	write func(path string) error
 }
 
+// leftOutError says why a file is left out of an export.
+type leftOutError struct{ why string }
+
+func (e *leftOutError) Error() string { return e.why }
+
 // whole returns how a file is written whose content is at hand.
 func whole(data []byte) func(path string) error {
 	return func(path string) error { return os.WriteFile(path, data, 0o644) }
@@ -274,27 +292,38 @@ func written(write func(io.Writer) error) func(path string) error {
 	}
 }
 
-// writeFolder writes files to a new folder, complete or not at all.
-func writeFolder(folder string, contents []content) (err error) {
+// writeFolder writes files to a new folder, complete or not at all. It returns the names of the files, and a
+// sentence for each that is left out.
+func writeFolder(folder string, contents []content) (files, leftOut []string, err error) {
 	if _, err := os.Lstat(folder); err == nil {
-		return fmt.Errorf("%s exists: remove it, or choose another folder", folder)
+		return nil, nil, fmt.Errorf("%s exists: remove it, or choose another folder", folder)
 	}
 	parent := filepath.Dir(filepath.Clean(folder))
 	working, err := os.MkdirTemp(parent, "."+filepath.Base(folder)+"-writing-")
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no folder %s: make it first", parent)
+		return nil, nil, fmt.Errorf("there is no folder %s: make it first", parent)
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(working)) }() // not there if all went well
 	for _, c := range contents {
-		if err := c.write(filepath.Join(working, c.name)); err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+		path := filepath.Join(working, c.name)
+		err := c.write(path)
+		if out := (*leftOutError)(nil); errors.As(err, &out) {
+			leftOut = append(leftOut, fmt.Sprintf("without %s: %v", c.name, out))
+			if err := os.RemoveAll(path); err != nil { // what there was before
+				return nil, nil, err
+			}
+			continue
 		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		files = append(files, c.name)
 	}
 	if err := os.Chmod(working, 0o755); err != nil {
-		return err
+		return nil, nil, err
 	}
-	return os.Rename(working, folder)
+	return files, leftOut, os.Rename(working, folder)
 }

@@ -86,7 +86,7 @@ func exportedOn(t *testing.T, from, format string, machine backend.Backend) stri
 	}
 	defer m.Close()
 	folder := filepath.Join(t.TempDir(), "exported")
-	if _, err := export.Write(folder, m, format, machine); err != nil {
+	if _, _, err := export.Write(folder, m, format, machine); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -404,11 +404,11 @@ func TestExportIsCompleteOrNotThere(t *testing.T) {
 	if err := os.Mkdir(full, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := export.Write(full, m, export.Parquet, backend.Backend{}); err == nil ||
+	if _, _, err := export.Write(full, m, export.Parquet, backend.Backend{}); err == nil ||
 		!strings.Contains(err.Error(), "full exists: remove it") {
 		t.Error(err)
 	}
-	if _, err := export.Write(filepath.Join(folder, "new"), m, "csv", backend.Backend{}); err == nil {
+	if _, _, err := export.Write(filepath.Join(folder, "new"), m, "csv", backend.Backend{}); err == nil {
 		t.Error("rows as csv")
 	}
 	entries, err := os.ReadDir(folder)
@@ -435,7 +435,7 @@ func TestExportOfDimensionsBySlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	_, err = export.Write(filepath.Join(t.TempDir(), "exported"), m, export.Parquet,
+	_, _, err = export.Write(filepath.Join(t.TempDir(), "exported"), m, export.Parquet,
 		backend.Backend{})
 	if err == nil || !strings.Contains(err.Error(), "slot tags has rows of 8 values, and slot user of 16") {
 		t.Error(err)

@@ -3,6 +3,7 @@ package inference
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -150,3 +151,27 @@ func (p *parameters) ReadRows(_ int, signs []uint64, dst []float32) error {
 
 // ReadDense implements evaluation.State. It returns no copy, because nothing changes the values.
 func (p *parameters) ReadDense() (model.Values, error) { return p.dense, nil }
+
+// Embeddings returns the embeddings of ids of a slot, ids × the slot's dimension: of each the sum of its
+// rows, of which a hash-stack has several. An id without a trained row has zeros; in a hash-stack a new id
+// has the rows of others.
+func (m *Model) Embeddings(slot string, ids []uint64) ([]float32, error) {
+	at := slices.IndexFunc(m.schema.Slots, func(s batch.Slot) bool { return s.Name == slot })
+	if at < 0 {
+		return nil, fmt.Errorf("model %s: no slot %s", m.Folder(), slot)
+	}
+	signer, s := m.schema.Signer(at), m.schema.Slots[at]
+	signs := signer.AppendSigns(nil, ids)
+	rows := make([]float32, len(signs)*s.Dim)
+	if err := m.ReadRows(0, signs, rows); err != nil || s.RowsPerID() == 1 {
+		return rows, err
+	}
+	values := make([]float32, len(ids)*s.Dim)
+	for i := range signs {
+		to := values[i/s.RowsPerID()*s.Dim:][:s.Dim]
+		for k, v := range rows[i*s.Dim:][:s.Dim] {
+			to[k] += v
+		}
+	}
+	return values, nil
+}

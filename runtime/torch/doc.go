@@ -4,12 +4,12 @@
 // state are the framework's, also where torch.optim takes the steps. A process without ranks has one only for
 // as long as it asks what the module is, and for predictions. So every mode works, sums over ranks have the
 // order of the tree, and a checkpoint needs nothing from Python. The program of that process is
-// python/tandem/worker.py, which is part of this package.
+// python/tandem_worker, which is part of this package.
 //
 // Requests and replies are lines of JSON on two pipes, answered in order. Numbers lie in memory that both
 // processes map. It is cut into areas: the parameters of a replica, and for every pass its inputs, results
-// and gradients, whose order is that of views here and of Pass in worker.py. A pass copies what it gets to
-// its area and its gradients from there, and parameters that do not lie in shared memory.
+// and gradients, whose order is that of views here and of Pass in its worker.py. A pass copies what it gets
+// to its area and its gradients from there, and parameters that do not lie in shared memory.
 //
 //	forward    logits are ready, or in their place the loss of a module that computes its own
 //	backward   for every bucket: its gradients are final; then: those of the embeddings are

@@ -158,25 +158,38 @@ func (e *engine) Init(seed uint64) (params, running []float32) {
 // WriteState implements export.Module: torch.save writes the state_dict. It refuses running statistics that
 // are not finite, which are no JSON.
 func (e *engine) WriteState(values model.Values, file string) error {
+	_, err := e.write(values, file, request{Do: "save"})
+	return err
+}
+
+// WriteONNX implements export.Module, by torch.onnx.
+func (e *engine) WriteONNX(values model.Values, scaling [][2]float64, units [][2]float32, file string) (
+	leftOut string, err error) {
+	return e.write(values, file, request{Do: "onnx", Scaling: scaling, Units: units})
+}
+
+// write lets a process write a trained module to a file.
+func (e *engine) write(values model.Values, file string, r request) (leftOut string, err error) {
 	for i, v := range values.Running {
 		if v-v != 0 {
-			return fmt.Errorf("running statistic %d of batch norm is %g: the training has diverged; take an "+
-				"earlier checkpoint, or lower the rates", i, v)
+			return "", fmt.Errorf("running statistic %d of batch norm is %g: the training has diverged; "+
+				"take an earlier checkpoint, or lower the rates", i, v)
 		}
 	}
-	file, err := filepath.Abs(file) // a module may change its working directory
+	file, err = filepath.Abs(file) // a module may change its working directory
 	if err != nil {
-		return err
+		return "", err
 	}
 	p := e.processes()
 	a, err := p.allocate(len(values.Params))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer p.release(a)
 	copy(a.values, values.Params)
-	_, err = p.ask(request{Do: "save", Area: a.number, Running: values.Running, File: file}, a)
-	return err
+	r.Area, r.Running, r.File = a.number, values.Running, file
+	answer, err := p.ask(r, a)
+	return answer.LeftOut, err
 }
 
 // UpdateRunning implements model.Engine.

@@ -53,6 +53,7 @@ type config struct {
 	Source    string         `json:"source"`
 	Class     string         `json:"class"`
 	Arguments map[string]any `json:"arguments"`
+	Compile   bool           `json:"compile"`
 	Slots     []slot         `json:"slots"`
 	Width     int            `json:"width"` // embedding values of a sample
 	Numbers   []string       `json:"numbers"`
@@ -76,7 +77,7 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 		return nil, err
 	}
 	c := config{File: spec.File, Source: spec.Source, Class: spec.Class, Arguments: spec.Arguments,
-		Width: schema.EmbeddingWidth(), Numbers: schema.Dense, Labels: schema.Labels,
+		Compile: spec.Compile, Width: schema.EmbeddingWidth(), Numbers: schema.Dense, Labels: schema.Labels,
 		Limit: m.Limit.Seconds(), Slots: []slot{}}
 	if c.Arguments == nil {
 		c.Arguments = map[string]any{}
@@ -102,12 +103,15 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 	return newEngine(p, spec, schema)
 }
 
-// SavedEngine is Engine, for the job of a saved model. It refuses a module whose file has changed since.
+// SavedEngine is Engine, for the job of a saved model. It refuses a module whose file has changed since, and
+// does not compile it, so that a model can be read where there is no compiler.
 func (m *Modules) SavedEngine(j *job.Job, schema *batch.Schema) (model.Engine, error) {
 	if err := job.CheckModule(&j.Model.Spec); err != nil {
 		return nil, err
 	}
-	return m.Engine(j, schema)
+	plain := *j
+	plain.Model.Compile = false
+	return m.Engine(&plain, schema)
 }
 
 // processes returns those of a module, described. It makes them if there are none, or if they have failed.

@@ -15,8 +15,8 @@ func TestPythonEndsWithItsParent(t *testing.T) {
 	if err != nil {
 		t.Skip("needs python3")
 	}
-	const endless = "import re, sys; sys.path.insert(0, 'python/tandem'); import worker; " +
-		"worker.end_with_parent(3); print('ready', flush=True); re.match('(a+)+$', 'a' * 60 + 'b')"
+	const endless = "import re, sys; sys.path.insert(0, 'python'); from tandem_worker import main; " +
+		"main.end_with_parent(3); print('ready', flush=True); re.match('(a+)+$', 'a' * 60 + 'b')"
 	child := osexec.Command(python, "-B", "-c", endless)
 	child.Stderr = os.Stderr
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

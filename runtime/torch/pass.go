@@ -26,7 +26,8 @@ type pass struct {
 	done     bool      // those of the embeddings are final, too
 }
 
-// views are the parts of the memory of a pass, for one group of samples, in the order of Pass in worker.py.
+// views are the parts of the memory of a pass, for one group of samples, in the order of Pass in
+// tandem_worker/worker.py.
 type views struct {
 	grads, running, stats, embeddings, embeddingGrads, numbers, labels, logits, logitGrads []float32
 }

@@ -15,7 +15,7 @@ type processes struct {
 	// describe asks what the module is, the first time, and sets the fields that follow.
 	describe func() error
 	description
-	layout json.RawMessage // of the description: see worker.py
+	layout json.RawMessage // of the description: see module.py
 
 	asking  sync.Mutex // held by ask and endSpare
 	mu      sync.Mutex

@@ -138,6 +138,51 @@ func TestModulesAreTrained(t *testing.T) {
 	}
 }
 
+// A module that torch.compile compiles learns, and sync has the same bits on one rank and on two: what is
+// compiled does not depend on the numbers of samples that a process has had before.
+func TestCompiledModulesAreTrained(t *testing.T) {
+	if !*long {
+		t.Skip("compiles for minutes: run it with -long")
+	}
+	if _, err := osexec.LookPath("c++"); err != nil {
+		t.Skip("needs a C++ compiler")
+	}
+	m := modules(t)
+	t.Setenv("TORCHINDUCTOR_CACHE_DIR", t.TempDir())
+	data := newSamples(20 * globalBatch)
+	var first *train.Result
+	for _, ranks := range []int{1, 2} {
+		j := jobOf(t, "Net", job.Sync, ranks)
+		j.Model.Compile = true
+		got, err := train.Run(t.Context(), j, data, data.all,
+			train.Options{Backend: backend.Backend{Torch: m.Engine}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = got
+		}
+		if got.AUC < 0.8 || got.DenseDigest != first.DenseDigest || got.RowsDigest != first.RowsDigest {
+			t.Errorf("%d ranks: AUC %.3f, dense %x, rows %x; one rank has %x, %x", ranks, got.AUC,
+				got.DenseDigest, got.RowsDigest, first.DenseDigest, first.RowsDigest)
+		}
+	}
+}
+
+// A module that torch.compile cannot compile, as without a compiler, is one sentence.
+func TestModulesThatCannotBeCompiledAreRefused(t *testing.T) {
+	if !*long {
+		t.Skip("imports the compiler for a minute: run it with -long")
+	}
+	m := modules(t)
+	t.Setenv("CXX", "no-such-compiler")
+	t.Setenv("TORCHINDUCTOR_CACHE_DIR", t.TempDir())
+	j := jobOf(t, "Net", job.Sync, 1)
+	j.Model.Compile = true
+	_, err := m.Engine(&j, newSamples(0).schema)
+	want(t, err, "torch.compile, which needs a C++ compiler such as g++, cannot compile the module (")
+}
+
 // want reports an error that is not one line with some words.
 func want(t *testing.T, err error, words string) {
 	t.Helper()
@@ -206,7 +251,7 @@ func TestUnsuitableModulesAreRefused(t *testing.T) {
 		{"Extra", "_extra_state of its state_dict is no tensor, and would be in no checkpoint"},
 		{"Strict", "net.py: TypeError: Strict.__init__() missing 1 required positional argument: 'hidden'"},
 	}
-	args := []string{"testdata/refused.py", "python/tandem/worker.py", "testdata/net.py"}
+	args := []string{"testdata/refused.py", "python", "testdata/net.py"}
 	for _, c := range cases {
 		args = append(args, c.class)
 	}
@@ -257,14 +302,19 @@ func TestOldTorchIsRefused(t *testing.T) {
 	}
 }
 
-// A Python of any age reads worker.py as far as the sentence that says that it is too old.
+// A Python of any age reads the program as far as the sentence that says that it is too old.
 func TestOldPythonsReadTheProgram(t *testing.T) {
 	python, err := osexec.LookPath("python3")
 	if err != nil {
 		t.Skip("needs python3")
 	}
-	const parse = "import ast, sys; ast.parse(open(sys.argv[1]).read(), feature_version=(3, 7))"
-	out, err := osexec.Command(python, "-c", parse, "python/tandem/worker.py").CombinedOutput()
+	files, err := filepath.Glob("python/tandem_worker/*.py")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	const parse = "import ast, sys; [ast.parse(open(f).read(), feature_version=(3, 7)) for f in sys.argv[1:]]"
+	args := append([]string{"-c", parse, "python/start.py"}, files...)
+	out, err := osexec.Command(python, args...).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -377,7 +427,7 @@ func TestEveryRankHasOnePython(t *testing.T) {
 // writes is one. Any other is refused in one sentence with the names that are wrong.
 func TestStateDicts(t *testing.T) {
 	m := modules(t)
-	out, err := osexec.Command(m.Python, "testdata/states.py", "python/tandem/worker.py",
+	out, err := osexec.Command(m.Python, "testdata/states.py", "python",
 		"testdata/net.py", t.TempDir()).Output() // torch warns
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -411,11 +461,31 @@ func TestStateDicts(t *testing.T) {
 	}
 }
 
+// The examples are written as ONNX with the inputs and the output of built-in networks, and onnxruntime
+// predicts what the module does.
+func TestModulesAreWrittenAsONNX(t *testing.T) {
+	if !*long {
+		t.Skip("exports for a minute: run it with -long")
+	}
+	m := modules(t)
+	command := osexec.Command(m.Python, "testdata/export.py", "python", "examples", t.TempDir())
+	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1") // in the source
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	missing := strings.TrimSpace(string(out))
+	if err == nil && strings.HasPrefix(missing, "No module named") {
+		t.Skip(missing)
+	}
+	if err != nil || !strings.HasSuffix(string(out), "good\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // Optimizers of torch.optim take the steps that they take alone, with a state that is kept between the steps
 // and a schedule. Those that need more are refused in a sentence.
 func TestOptimizersOfTorch(t *testing.T) {
 	m := modules(t)
-	runPython(t, m.Python, "testdata/optimizers.py", "python/tandem/worker.py", "testdata/net.py")
+	runPython(t, m.Python, "testdata/optimizers.py", "python", "testdata/net.py")
 }
 
 // A module that hangs is ended, and the error has the line at which it hangs.

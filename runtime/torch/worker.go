@@ -2,21 +2,48 @@ package torch
 
 import (
 	"bufio"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"tandem/algo/numeric/model"
 )
 
-//go:embed python/tandem/worker.py
-var program string
+// start.py and the modules of tandem_worker are the program of a process.
+var (
+	//go:embed python/start.py
+	start string
+	//go:embed python/tandem_worker/*.py
+	modules embed.FS
+)
+
+// program returns the text of the program, which needs no other file.
+var program = sync.OnceValue(func() string {
+	const folder = "python/tandem_worker"
+	files, err := modules.ReadDir(folder)
+	sources := map[string]string{} // by the name of a module
+	for _, f := range files {
+		var text []byte
+		if text, err = modules.ReadFile(path.Join(folder, f.Name())); err != nil {
+			break
+		}
+		name := "tandem_worker." + strings.TrimSuffix(f.Name(), ".py")
+		sources[strings.TrimSuffix(name, ".__init__")] = string(text)
+	}
+	literal, jsonErr := json.Marshal(sources) // an object of texts in JSON is one in Python
+	if err = errors.Join(err, jsonErr); err != nil {
+		panic(fmt.Sprintf("torch: the files of the program: %v", err))
+	}
+	return "SOURCES = " + string(literal) + "\n" + start
+})
 
 // request is a line to a process.
 type request struct {
@@ -33,6 +60,8 @@ type request struct {
 	File    string          `json:"file,omitempty"`
 	Running []float32       `json:"running,omitempty"`
 	Share   float64         `json:"share"` // of the learning rates
+	Scaling [][2]float64    `json:"scaling,omitempty"`
+	Units   [][2]float32    `json:"units,omitempty"`
 }
 
 // reply is a line of a process.
@@ -40,6 +69,7 @@ type reply struct {
 	Pass    int       `json:"pass"` // 0: of a request without one
 	Running []float32 `json:"running"`
 	Error   string    `json:"error"`
+	LeftOut string    `json:"left_out"` // why there is no ONNX
 	text    []byte
 }
 
@@ -82,7 +112,7 @@ func (m *Modules) start(shared *memory, fail func(error), lines ...[]byte) (*wor
 	w := &worker{limit: m.Limit, fail: fail, requests: ends[1], from: ends[2], life: ends[5],
 		replies: map[int]chan reply{0: make(chan reply, 1)}, mapped: map[int]bool{},
 		dead: make(chan struct{}), ended: make(chan struct{}), heard: make(chan struct{})}
-	w.command = exec.Command(python, "-u", "-c", program)
+	w.command = exec.Command(python, "-u", "-c", program())
 	// Descriptors 3 to 6 of the process.
 	w.command.ExtraFiles = []*os.File{ends[0], ends[3], ends[4], shared.file}
 	w.command.WaitDelay = grace
@@ -90,10 +120,7 @@ func (m *Modules) start(shared *memory, fail func(error), lines ...[]byte) (*wor
 	printed := &printer{modules: m}
 	w.printed = printed
 	w.command.Stdout, w.command.Stderr = printed, printed
-	w.command.Env = append(os.Environ(), "PYTHONHASHSEED=0") // the order of sets is that of the other ranks
-	if os.Getenv("OMP_NUM_THREADS") == "" {
-		w.command.Env = append(w.command.Env, "OMP_NUM_THREADS=1")
-	}
+	w.command.Env = environment()
 	if err = w.command.Start(); err != nil {
 		closeAll(ends[:])
 		return nil, fmt.Errorf("%s: %w", python, err)
@@ -103,6 +130,24 @@ func (m *Modules) start(shared *memory, fail func(error), lines ...[]byte) (*wor
 	go w.watch()
 	w.writeSoon(lines...)
 	return w, nil
+}
+
+// environment returns that of a process.
+func environment() []string {
+	env := append(os.Environ(), "PYTHONHASHSEED=0") // the order of sets is that of the other ranks
+	for _, setting := range []struct{ name, value string }{
+		{"OMP_NUM_THREADS", "1"},
+		// Every pass makes activations of megabytes and frees them. So that the system need not map their
+		// pages again each time, torch asks for large pages, and the C library keeps what is freed.
+		{"THP_MEM_ALLOC_ENABLE", "1"},
+		{"MALLOC_MMAP_THRESHOLD_", "33554432"}, // the most that it takes
+		{"MALLOC_TRIM_THRESHOLD_", "4294967296"},
+	} {
+		if os.Getenv(setting.name) == "" {
+			env = append(env, setting.name+"="+setting.value)
+		}
+	}
+	return env
 }
 
 func closeAll(files []*os.File) {

@@ -243,10 +243,13 @@ func drawPlan(t *rapid.T) *Plan {
 	seconds := func(name string, least, most float64) unit.Tick {
 		return unit.Tick(1e9 * rapid.Float64Range(least, most).Draw(t, name))
 	}
-	p := &Plan{Length: seconds("length", 100, 1e5), Every: seconds("every", 0, 3000),
+	p := &Plan{Length: seconds("length", 100, 1e5), Every: seconds("every", 10, 3000), // 10,000 parts at most
 		Pause: seconds("pause", 0, 60), Write: seconds("write", 0, 600), Read: seconds("read", 0, 60),
 		Copy: seconds("copy", 0, 60), Notice: seconds("notice", 0, 10),
 		Replay: rapid.Float64Range(0, 2).Draw(t, "replay")}
+	if rapid.Bool().Draw(t, "without checkpoints") {
+		p.Every = 0
+	}
 	for c := range rapid.IntRange(0, 5).Draw(t, "kinds") {
 		p.Kinds = append(p.Kinds, Kind{"process", rapid.IntRange(1, 50).Draw(t, "count"),
 			seconds("between", 1e3, 1e7), Consequence(c % 4), seconds("restart", 0, 300)})

@@ -55,6 +55,8 @@ type Spec struct {
 	File      string         `yaml:"file,omitempty"`
 	Class     string         `yaml:"class,omitempty"`
 	Arguments map[string]any `yaml:"arguments,omitempty"`
+	// Compile lets torch.compile compile the network of a torch, which takes a C++ compiler and minutes.
+	Compile bool `yaml:"compile,omitempty"`
 	// Source is the text of File, of at most 256 KiB, which is what runs. It is read with the job, and so in
 	// every saved model.
 	Source string `yaml:"source,omitempty"`

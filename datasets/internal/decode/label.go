@@ -23,7 +23,8 @@ func NewLabelDecoder(t *job.Table) LabelDecoder {
 			case slices.Contains(negative, field):
 				return 0, ""
 			}
-			return 0, fmt.Sprintf("label must be one of %q and %q", positive, negative)
+			return 0, fmt.Sprintf("label must be one of %q and %q; in a job file, positive and negative "+
+				"beside label name others", positive, negative)
 		}
 	}
 	styles := StylesOf(t, t.LabelNames())

@@ -29,6 +29,9 @@ type ParquetTable interface {
 	// Texts calls use with the values of a column in the first rows, written as text. The elements of a list
 	// have bars between them.
 	Texts(column, rows int, use func(row int, text string)) error
+	// Values calls use with all values of a column of ids, written as text: of a list each element, and
+	// nothing for one that is empty or missing.
+	Values(column int, use func(text string)) error
 }
 
 // ParquetColumn is a column of a ParquetTable.

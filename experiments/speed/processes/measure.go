@@ -100,7 +100,7 @@ func (m *measurement) train(ctx context.Context, c testCase, w *wayResult) (*tra
 	}
 	var arena memory.Arena
 	defer arena.Close()
-	watch := &meter{read: func() load { return currentLoad("/proc", os.Getpid()) }}
+	watch := &meter{read: func() turns.Load { return turns.CurrentLoad("/proc", os.Getpid()) }}
 	o := train.Options{Backend: m.options.Backend, Progress: func(done, steps int) {
 		watch.progress(done, steps)
 		m.meter.Show(done, steps, fmt.Sprintf("%v, %s", c, w.Way))
@@ -117,8 +117,8 @@ func (m *measurement) train(ctx context.Context, c testCase, w *wayResult) (*tra
 		return nil, err
 	}
 	w.SamplesPerSecond = append(w.SamplesPerSecond, float64(trained.Samples)/trained.Wall.Seconds())
-	if step := watch.perStep(); !math.IsNaN(step.switches) {
-		w.Switches, w.CPU = append(w.Switches, step.switches), append(w.CPU, 1e3*step.cpu)
+	if step := watch.perStep(); !math.IsNaN(step.Switches) {
+		w.Switches, w.CPU = append(w.Switches, step.Switches), append(w.CPU, 1e3*step.CPU)
 	}
 	return trained, nil
 }

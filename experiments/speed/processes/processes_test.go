@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/turns"
 	"tandem/runtime/train"
 )
 
@@ -109,38 +108,6 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// The load is that of all threads of this process and its children, and of no other process.
-func TestLoad(t *testing.T) {
-	proc := t.TempDir()
-	thread := func(pid, tid, parent, voluntary, other, nanoseconds int) {
-		folder := filepath.Join(proc, fmt.Sprint(pid))
-		for name, text := range map[string]string{
-			"status": fmt.Sprintf("Name:\ta: node\nPid:\t%d\nPPid:\t%d\n", pid, parent),
-			fmt.Sprintf("task/%d/status", tid): fmt.Sprintf("Name:\tnode\nvoluntary_ctxt_switches:\t%d\n"+
-				"nonvoluntary_ctxt_switches:\t%d\n", voluntary, other),
-			fmt.Sprintf("task/%d/schedstat", tid): fmt.Sprintf("%d 5 6\n", nanoseconds),
-		} {
-			path := filepath.Join(folder, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	thread(10, 10, 1, 1, 2, 1e9)
-	thread(10, 11, 1, 10, 20, 2e9)
-	thread(12, 12, 10, 100, 200, 3e9)
-	thread(13, 13, 1, 1000, 2000, 4e9)
-	if got := currentLoad(proc, 10); got != (load{333, 6}) {
-		t.Errorf("load %v, want that of processes 10 and 12", got)
-	}
-	if got := currentLoad(t.TempDir(), 10); !math.IsNaN(got.switches) || !math.IsNaN(got.cpu) {
-		t.Errorf("load %v without /proc, want NaN", got)
-	}
-}
-
 // The load of a step is measured between a tenth and nine tenths of the steps, as far as progress is
 // reported.
 func TestMeter(t *testing.T) {
@@ -152,12 +119,14 @@ func TestMeter(t *testing.T) {
 		{nil, math.NaN()},
 	} {
 		done := 0
-		m := meter{read: func() load { return load{switches: float64(30 * done), cpu: float64(done)} }}
+		m := meter{read: func() turns.Load {
+			return turns.Load{Switches: float64(30 * done), CPU: float64(done)}
+		}}
 		for _, done = range c.reports {
 			m.progress(done, 100)
 		}
 		got := m.perStep()
-		if fmt.Sprint(got.switches) != fmt.Sprint(c.want) || fmt.Sprint(got.cpu) != fmt.Sprint(c.want/30) {
+		if fmt.Sprint(got.Switches) != fmt.Sprint(c.want) || fmt.Sprint(got.CPU) != fmt.Sprint(c.want/30) {
 			t.Errorf("progress at %v: %v of a step, want %v", c.reports, got, c.want)
 		}
 	}

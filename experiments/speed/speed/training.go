@@ -6,7 +6,6 @@ import (
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
-	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/experiments/internal/pytorch"
@@ -54,7 +53,9 @@ func (p *prepared) training() error {
 	}
 	initial, _ := engine.Init(j.Training.Seed)
 	values := map[string]any{"params": initial}
-	p.addRows(values, data)
+	corpus := *p.Corpus
+	corpus.IDs = pytorch.AddRows(values, data)
+	p.Corpus = &corpus
 	if p.files, err = pytorch.NewFiles(values); err != nil {
 		return err
 	}
@@ -87,34 +88,4 @@ func (p *prepared) training() error {
 		return train.MeasureShare(ctx, j, source, backend.Backend{Products: p.products, Arena: p.arena})
 	}
 	return nil
-}
-
-// addRows adds the rows of a training to the values for the peers. It numbers their ids from 0, so that a
-// peer needs no rows for ids that do not occur.
-func (p *prepared) addRows(values map[string]any, data *datasets.Dataset) {
-	type slotID struct {
-		slot int
-		id   uint64
-	}
-	known := map[slotID]int64{}
-	numbered := func(rows *batch.Batch) (numbers []int64) {
-		for i := range rows.Samples {
-			for s, slot := range rows.Slots {
-				key := slotID{s, slot.IDs[i]}
-				number, seen := known[key]
-				if !seen {
-					number = int64(len(known))
-					known[key] = number
-				}
-				numbers = append(numbers, number)
-			}
-		}
-		return numbers
-	}
-	values["train ids"], values["test ids"] = numbered(data.Train), numbered(data.Test)
-	values["train numbers"], values["test numbers"] = data.Train.Dense, data.Test.Dense
-	values["train labels"], values["test labels"] = data.Train.Labels, data.Test.Labels
-	corpus := *p.Corpus
-	corpus.IDs = len(known)
-	p.Corpus = &corpus
 }

@@ -1,24 +1,17 @@
 """Lets the optimizers of torch.optim take steps whose state Tandem keeps, and compares them with plain ones.
 
-    python optimizers.py WORKER NET
+    python optimizers.py FOLDER NET
 """
 
-import importlib.util
 import os
 import sys
 
 import torch
 from torch import optim
 
+sys.path.insert(0, sys.argv[1])
+from tandem_worker import worker
 
-def load(path):
-    spec = importlib.util.spec_from_file_location(os.path.basename(path)[:-3], path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-worker = load(sys.argv[1])
 SLOTS = [{"name": name, "dim": 4, "ids": 0, "width": 4} for name in ("user", "item")]
 config = {"file": sys.argv[2], "source": open(sys.argv[2]).read(), "class": "Net", "arguments": {}, "slots": SLOTS,
           "width": 8, "numbers": ["price"], "labels": ["click"], "limit": 60}

@@ -182,4 +182,6 @@ def local():
 failed(local, "Inner is a class within another, or within a function")
 os.environ["TANDEM_HOME"] = "/nowhere"
 failed(lambda: tandem.train(), "there is neither a program train nor cmd/train in /nowhere")
+kept = __import__("tandem._train")._train.definitions("import os as system, tandem, sys\nimport tandem\n")
+assert kept.endswith("import os as system, sys\n") and "tandem" not in kept, kept
 print("good")

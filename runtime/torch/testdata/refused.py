@@ -1,11 +1,10 @@
-"""Prints what worker.py says of classes of net.py, a line each: refused.py WORKER NET CLASS..."""
+"""Prints what tandem_worker says of classes of net.py, a line each: refused.py FOLDER NET CLASS..."""
 
-import importlib.util
 import sys
 
-spec = importlib.util.spec_from_file_location("worker", sys.argv[1])
-worker = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(worker)
+sys.path.insert(0, sys.argv[1])
+from tandem_worker import main as worker
+
 file = sys.argv[2]
 for name in sys.argv[3:]:
     config = {

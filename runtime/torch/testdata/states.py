@@ -1,8 +1,8 @@
 """Gives a module the state_dicts of files, and prints what comes of each: a line for each file.
 
-    python states.py WORKER NET FOLDER
+    python states.py PACKAGES NET FOLDER
 
-WORKER is worker.py, NET is net.py, FOLDER is empty.
+PACKAGES has tandem_worker, NET is net.py, FOLDER is empty.
 """
 
 import importlib.util
@@ -20,7 +20,10 @@ def load(path):
     return module
 
 
-worker, net = load(sys.argv[1]), load(sys.argv[2])
+sys.path.insert(0, sys.argv[1])
+from tandem_worker import main as worker
+
+net = load(sys.argv[2])
 SLOTS = [{"name": name, "dim": 4, "ids": 0, "width": 4} for name in ("user", "item")]
 
 

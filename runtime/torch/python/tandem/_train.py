@@ -152,9 +152,16 @@ def definitions(text: str) -> str:
         lines = [f"@{_text(text, d)}" for d in getattr(node, "decorator_list", [])] + [_text(text, node)]
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             futures += lines
+        elif isinstance(node, ast.Import):
+            others = [n for n in node.names if n.name != "tandem"]  # which need not be installed there
+            kept += ["import " + ", ".join(_named(n) for n in others)] if others else []
         elif _defines(node):
             kept.append("\n".join(lines))
     return "\n\n".join(futures + kept) + "\n"
+
+
+def _named(part: ast.alias) -> str:
+    return f"{part.name} as {part.asname}" if part.asname else part.name
 
 
 def _text(text: str, node: ast.AST) -> str:
@@ -162,9 +169,7 @@ def _text(text: str, node: ast.AST) -> str:
 
 
 def _defines(node: ast.stmt) -> bool:
-    """Report whether a statement defines something that a class may use: all but imports of tandem alone."""
-    if isinstance(node, ast.Import):
-        return any(name.name != "tandem" for name in node.names)
+    """Report whether a statement defines something that a class may use."""
     if isinstance(node, ast.ImportFrom):
         return node.module != "tandem"
     if isinstance(node, (ast.Assign, ast.AnnAssign)):

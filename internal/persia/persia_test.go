@@ -1,4 +1,4 @@
-package main
+package persia
 
 import (
 	"fmt"
@@ -26,12 +26,12 @@ func imported(t *testing.T, embedding, global string) (string, error) {
 		}
 		files = append(files, file)
 	}
-	text, err := importPersia(files)
+	text, err := Translate(files)
 	return string(text), err
 }
 
 // Every key of Persia's configurations becomes a setting, or a sentence with its file and line.
-func TestImportPersia(t *testing.T) {
+func TestTranslate(t *testing.T) {
 	text, err := imported(t, `feature_index_prefix_bit: 12
 slots_config:
   user:
@@ -82,7 +82,7 @@ embedding_worker_config:
 	for _, want := range []string{"# embedding_config.yml:3", "# global_config.yml:5",
 		"embedding_config.yml:1 feature_index_prefix_bit: the prefixes",
 		"embedding_config.yml:5 a slot's capacity: Persia has no such setting",
-		"embedding_config.yml:16 index_prefix: ",
+		"embedding_config.yml:16 a slot's index_prefix: ",
 		"global_config.yml:2 common_config.metrics_config.enable_metrics: ",
 		"global_config.yml:3 common_config.job_type: cmd/train trains",
 		"global_config.yml:6 incremental_dir: ",
@@ -95,7 +95,7 @@ embedding_worker_config:
 }
 
 // Slots of several dimensions have their own, and then no bound on rows, which a sentence says.
-func TestImportPersiaWithDimensionsBySlot(t *testing.T) {
+func TestTranslateWithDimensionsBySlot(t *testing.T) {
 	text, err := imported(t, "slots_config: {a: {dim: 4}, b: {dim: 8}, c: {dim: 8}}",
 		"embedding_server_config: {capacity: 10}")
 	if err != nil {
@@ -109,7 +109,7 @@ func TestImportPersiaWithDimensionsBySlot(t *testing.T) {
 }
 
 // Aliases and merged keys are what they stand for, and names with a line end add no line.
-func TestImportPersiaReadsAllOfYAML(t *testing.T) {
+func TestTranslateReadsAllOfYAML(t *testing.T) {
 	text, err := imported(t, `base: &base {dim: 8, sqrt_scaling: true}
 slots_config:
   a: *base
@@ -132,7 +132,29 @@ slots_config:
 	}
 }
 
-func TestImportPersiaRefuses(t *testing.T) {
+// Keys of the same name in several sections are each noted, and those of several slots once.
+func TestTranslateNotesEveryKeyOnce(t *testing.T) {
+	text, err := imported(t, `slots_config: {a: {dim: 4, colour: 1}, b: {dim: 4, colour: 2}}
+other: {colour: 3}
+colour: 4
+embedding_parameter_server_config: {colour: 5}
+embedding_worker_config: {colour: 6}
+common_config: {server.x: 7}
+`, "colour: 8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"embedding_config.yml:1 a slot's colour: ",
+		"embedding_config.yml:2 other.colour: ", "embedding_config.yml:3 colour: ",
+		"embedding_config.yml:4 colour: ", "embedding_config.yml:5 colour: ",
+		"embedding_config.yml:6 common_config.server.x: ", "global_config.yml:1 colour: "} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%d times %q in\n%s", strings.Count(text, want), want, text)
+		}
+	}
+}
+
+func TestTranslateRefuses(t *testing.T) {
 	for _, c := range []struct{ embedding, want string }{
 		{"slots_config:\n  a: {dim: x}", `embedding_config.yml:2: "x" is not what Persia`},
 		{"slots_config:\n  a: {sqrt_scaling: true}", "embedding_config.yml:2: slot a has no dim"},
@@ -145,7 +167,8 @@ func TestImportPersiaRefuses(t *testing.T) {
 		{"embedding_server_config: {capacity: -1}", "embedding_config.yml:1: -1 is no number"},
 		{"slots_config:\n  - a\n  - b", "embedding_config.yml:2: there are no keys"},
 		{"slots_config: {a: 4}", "embedding_config.yml:1: there are no keys"},
-		{"slots_config: {a: {dim: 4}, a: {dim: 8}}", `mapping key "a" already defined`},
+		{"slots_config: {a: {dim: 4}, a: {dim: 8}}",
+			`embedding_config.yml:1: the key "a" is there twice, first in line 1: leave`},
 		{"slots_config: {a: {dim: 4}}\nfeature_groups:\n  g: [a]\n  h: [a]",
 			"embedding_config.yml:4: slot a is in group g, too"},
 		{"slots_config: {a: {dim: 4}}\n---\nslots_config: {b: {dim: 4}}", "it has several documents"},
