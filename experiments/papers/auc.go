@@ -164,8 +164,8 @@ func aucOnCriteo(m *maker, e *Exhibit) error {
 		report.PlusMinus(merging.Interval))
 	e.Notes = append(e.Notes, "Trained: real gradients on rows of a generated Criteo, network 64-32, one "+
 		"learning rate for all arms. Bands: 95 % of the mean over seeds, each of which has a world of its "+
-		"own. The rows are not the paper's, so differences compare and levels do not.", missingCurves(a),
-		m.madeBy("convergence"))
+		"own. The rows are not the paper's, so differences compare and levels do not.",
+		missingCurves(a, "Taobao, of which no run of the paper's length is stored"), m.madeBy("convergence"))
 	return nil
 }
 
@@ -180,18 +180,19 @@ func aucOnAvazu(m *maker, e *Exhibit) error {
 	if err != nil {
 		return err
 	}
-	e.Says = fmt.Sprintf("After %s million samples, each at rates tuned for it, the AUC of hybrid at τ = %d less "+
-		"that of sync is %s, where the paper has %s.", report.Three(float64(a.hybrid.Samples)/1e6), persiaTau,
-		report.PlusMinus(q.Interval), decimals(theirs.AUC[paper.Persia]-theirs.AUC[paper.XDLSync]))
-	e.Notes = append(e.Notes, "Trained: real gradients on rows of a generated Avazu, network 64-32, the rates "+
-		"of each arm tuned and chosen again on runs of a quarter of the length. Bands: 95 % of the mean over "+
-		"seeds, each of which has a world of its own. The rows are not the paper's, so differences compare and "+
-		"levels do not.", m.madeBy("avazu"))
+	e.Says = fmt.Sprintf("After %s million samples, each at rates tuned for it, the AUC of hybrid at τ = %d "+
+		"less that of sync is %s, where the paper has %s.", report.Three(float64(a.hybrid.Samples)/1e6),
+		persiaTau, report.PlusMinus(q.Interval),
+		decimals(theirs.AUC[paper.Persia]-theirs.AUC[paper.XDLSync]))
+	e.Notes = append(e.Notes, "Trained: real gradients on rows of a generated Avazu, network 64-32, the "+
+		"rates of each arm tuned, and that of rows chosen again on runs of a quarter of the length. Bands: "+
+		"95 % of the mean over seeds, each of which has a world of its own. The rows are not the paper's, "+
+		"so differences compare and levels do not.", m.madeBy("avazu"))
 	return nil
 }
 
-// effect returns a difference of AUC in the stored runs of an experiment of convergence. The names of those in
-// runs shorter than the paper's have their length at the end.
+// effect returns a difference of AUC in the stored runs of an experiment of convergence. The names of those
+// in runs shorter than the paper's have their length at the end.
 func (m *maker) effect(experiment, name string) (report.Quantity, error) {
 	from := m.found[experiment]
 	at := slices.IndexFunc(from.Quantities, func(q report.Quantity) bool {
@@ -203,10 +204,9 @@ func (m *maker) effect(experiment, name string) (report.Quantity, error) {
 	return from.Quantities[at], nil
 }
 
-// missingCurves says which curves of the paper no stored run has.
-func missingCurves(a *arms) string {
-	missing := "Missing: Taobao, of which no run of the paper's length is stored; PaddlePaddle, " +
-		"whose order of updates is not described"
+// missingCurves says which curves of the paper no stored run has, beside those of some data sets.
+func missingCurves(a *arms, sets string) string {
+	missing := "Missing: " + sets + "; PaddlePaddle, whose order of updates is not described"
 	if a.async == nil {
 		missing += "; XDL async, since no async-ps of this length is stored"
 	}
@@ -262,7 +262,7 @@ func aucByTime(m *maker, e *Exhibit) error {
 	e.Notes = append(e.Notes, "Combined: AUC of the curves above, and throughputs predicted in the first "+
 		"figure, of the paper's network 4096-2048-1024-512-256. Persia is hybrid at τ = 9, XDL sync is "+
 		"sync. Bands: times over what is unknown of the cluster; the spread over seeds is in the figure "+
-		"above.", missingCurves(a), m.madeBy("convergence", "scalability"))
+		"above.", missingCurves(a, "Avazu and Taobao"), m.madeBy("convergence", "scalability"))
 	return nil
 }
 
@@ -331,7 +331,8 @@ func aucTable(m *maker, e *Exhibit) error {
 		Header: []string{"data set", "system", "AUC, paper", "less sync, paper", "less sync, ours",
 			"ours on"}}
 	long := func(set string, a *arms, rates string) string {
-		return fmt.Sprintf("generated %s, %s M rows, %s", set, report.Three(float64(a.sync.Samples)/1e6), rates)
+		return fmt.Sprintf("generated %s, %s M rows, %s", set, report.Three(float64(a.sync.Samples)/1e6),
+			rates)
 	}
 	for _, x := range paper.FinalAUCs() {
 		for i, system := range paper.Systems() {
@@ -368,8 +369,8 @@ func aucTable(m *maker, e *Exhibit) error {
 		return err
 	}
 	e.Says = fmt.Sprintf("AUC less that of sync: hybrid has %s on Criteo and %s on Avazu over the paper's "+
-		"lengths, where the paper has −0.0005 to −0.0012; async-ps has %s in short runs, where the paper has "+
-		"−0.0027 to −0.0098.", report.PlusMinus(hybrid.Interval), report.PlusMinus(onAvazu.Interval),
+		"lengths, where the paper has −0.0005 to −0.0012; async-ps has %s in short runs, where the paper "+
+		"has −0.0027 to −0.0098.", report.PlusMinus(hybrid.Interval), report.PlusMinus(onAvazu.Interval),
 		report.PlusMinus(async.Interval))
 	e.Notes = append(e.Notes, "Missing: Taobao. Public samples of it have too few rows to tell 0.001.",
 		m.madeBy("convergence", "avazu", "auc-table"))

@@ -181,8 +181,8 @@ func newPlan(quick bool, taus []int, steps int) *plan {
 	return p
 }
 
-// wholePlan returns the plan of another data set: sync and hybrid at the rates of each, without parts of their
-// difference or other numbers of ranks. Its full version also refines the rates.
+// wholePlan returns the plan of another data set: sync and hybrid at the rates of each, without parts of
+// their difference or other numbers of ranks. Its full version also refines the rates.
 func wholePlan(quick bool, preset string, steps, paper int) *plan {
 	p := basicPlan(quick, preset, []int{persiaTau}, steps, paper)
 	if !quick {
