@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -74,6 +76,36 @@ func TestEveryClaimIsOnThePageOnce(t *testing.T) {
 	for i := range page.Claims {
 		if id := page.Claims[i].ID; times[id] != 1 {
 			t.Errorf("claim %s is on the page %d times", id, times[id])
+		}
+	}
+}
+
+// The simulated models have as many sparse parameters as the paper's.
+func TestModelsOnThePageHaveThePapersRows(t *testing.T) {
+	for _, e := range storedPage(t, stored).Exhibits {
+		if e.Name != "models" {
+			continue
+		}
+		for _, row := range e.Tables[0].Rows {
+			if row[3] != row[4] {
+				t.Errorf("%s: %s sparse parameters, %s in the paper", row[0], row[4], row[3])
+			}
+		}
+		return
+	}
+	t.Error("there is no table of models")
+}
+
+// Every result that a part of the page names is among those that the page lists and paper --run makes.
+func TestThePageListsItsResults(t *testing.T) {
+	for _, e := range storedPage(t, stored).Exhibits {
+		for _, note := range e.Notes {
+			made := regexp.MustCompile(`run [0-9a-f]{8} of ([a-z-]+)`)
+			for _, made := range made.FindAllStringSubmatch(note, -1) {
+				if !slices.Contains(papers.Experiments(), made[1]) {
+					t.Errorf("%s: %s is not among the experiments of the page", e.Name, made[1])
+				}
+			}
 		}
 	}
 }

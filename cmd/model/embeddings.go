@@ -90,6 +90,11 @@ func (p *program) embeddings(folder, path string, f embeddingsFlags) error {
 	}
 	fmt.Fprintf(p.stderr, "model: %d ids of the slot %s, %d values each; %d others have no trained row\n",
 		len(items.IDs), f.slot, items.Dim, items.Untrained)
+	if len(f.near) > 0 && items.Dim == 1 {
+		return &cli.Error{Hint: "train with rows of several values, as model.kind: deepfm in a job file",
+			Err: fmt.Errorf("--near: the embeddings of %s have one value each: none is nearer than another",
+				f.slot)}
+	}
 	for _, text := range f.near {
 		id, err := datasets.IDOf(m.Data(), f.slot, text)
 		if err != nil {

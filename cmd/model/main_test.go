@@ -19,6 +19,7 @@ import (
 	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	network "tandem/algo/numeric/model"
 	"tandem/internal/cli/clitest"
 	"tandem/internal/modeltest"
 	"tandem/internal/moduletest"
@@ -89,7 +90,12 @@ func writeClicks(t *testing.T, folder string) error {
 		Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}}}
 	j.Model.EmbeddingDim = 2000 // blocks in the middle of the file have values alone
 	model, _ := modeltest.Train(t, j)
-	return os.Rename(model, filepath.Join(folder, "clicked"))
+	if err := os.Rename(model, filepath.Join(folder, "clicked")); err != nil {
+		return err
+	}
+	j.Model.Kind, j.Model.EmbeddingDim, j.Model.Top = network.LogisticRegression, 1, nil
+	model, _ = modeltest.Train(t, j)
+	return os.Rename(model, filepath.Join(folder, "weights"))
 }
 
 // writeTables copies a table as Parquet and as text, and writes the models that are trained on each.

@@ -89,6 +89,7 @@ func walls() []wall {
 		{"runtime/record", []string{"runtime/driver"}, order},
 		{"runtime/export", []string{"runtime/checkpoint"}, order},
 		{"runtime/inference", []string{"runtime/checkpoint"}, order},
+		{"runtime/retrieval", []string{"runtime/checkpoint", "runtime/inference"}, order},
 		{"runtime/watch", nil, order},
 		{"runtime/metrics", []string{"runtime/watch"}, order},
 		{"runtime/gpuhealth", []string{"runtime/watch", "runtime/metrics"}, order},

@@ -80,7 +80,8 @@ func New(in Input) (*Page, error) {
 
 // Experiments returns the experiments that the page shows, those first that a reader wants first.
 func Experiments() []string {
-	return []string{"scalability", "kwai", "convergence", "gantt", "capacity", "neo", "auc-table", "source"}
+	return []string{"scalability", "kwai", "convergence", "gantt", "capacity", "neo", "auc-table", "source",
+		"avazu"}
 }
 
 // Quick returns those of them with the figures of throughput and convergence, whose quick versions take some

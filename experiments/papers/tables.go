@@ -42,7 +42,7 @@ func models(_ *maker, e *Exhibit) error {
 		}
 		sparse := 0.0
 		for _, table := range ours.Tables() {
-			sparse += table.Values()
+			sparse += table.Rows * float64(table.Dim)
 		}
 		t.Add(x.name, x.records, x.days, size(x.sparse), size(sparse), size(x.dense),
 			size(float64(ours.Network().Parameters())))

@@ -34,7 +34,7 @@ func Chapter() report.Chapter {
 			{
 				Name:     "convergence",
 				Question: "Does hybrid end where sync does, over runs of the lengths in the paper?",
-				Help:     "Trains over runs of the lengths in the paper on its three data sets, generated.",
+				Help:     "Trains over runs of the lengths in the paper on three of its data sets.",
 				Parts: []*report.Experiment{
 					convergence.New(), convergence.NewAvazu(), convergence.NewTaobao(),
 				},

@@ -20,7 +20,9 @@ type Refined struct {
 
 // Refine chooses the rate of rows again on longer runs, those of the arms: the best of the chosen rate, the
 // rates a factor below and above and, while the best is the last on a side, the next on that side, at most
-// extensions times. The rate of the network stays.
+// extensions times. So arms may have different numbers of trainings, unlike those of Tune. The rate of the
+// network stays. The data must be generated: candidates are compared on the test rows of seeds from
+// FirstSeed.
 func Refine(ctx context.Context, lab Lab, arms []Arm, choices []Choice, factor float64, seeds int) (
 	[]Refined, error,
 ) {

@@ -1,6 +1,6 @@
 // Package convergence measures AUC against samples over runs of the lengths of Persia's paper, with rows that
-// are generated while it trains: the part convergence on Criteo, at one learning rate, with what more ranks
-// change; the parts avazu and taobao against sync alone, every arm at rates tuned for it.
+// are generated while it trains: the part convergence on Criteo, with what more ranks change; the parts avazu
+// and taobao against sync alone, every arm at rates tuned for it.
 //
 // Sync is trained sequentially, which has its bits. Hybrid is trained on Persia's cluster in virtual time
 // with real gradients: its staleness is an outcome, and every run gives the same bits.

@@ -14,6 +14,7 @@ import (
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/report/reporttest"
 	"tandem/experiments/internal/trial"
+	"tandem/experiments/internal/tune"
 )
 
 // The known effects of the fake lab, in AUC. The common part of a seed cancels in differences.
@@ -145,6 +146,12 @@ func TestWholeEffectsAreThoseAtTheRatesOfLongRuns(t *testing.T) {
 			t.Errorf("%s: %v at rate %v, want %v at %v", name, got, rate, want.auc, want.rate)
 		}
 	}
+	for _, s := range f.specs { // no comparison has a seed with which rates were chosen
+		length := s.Job.Data.Synthetic.TrainRows / p.batch()
+		if chooses := length == 12 || length == 60; chooses != (s.Job.Training.Seed >= tune.FirstSeed) {
+			t.Errorf("%s: %d steps, seed %d", s.Name, length, s.Job.Training.Seed)
+		}
+	}
 	if len(r.Scaling) != 0 || len(r.Effects) != 2 {
 		t.Errorf("%d effects of more ranks, %d others", len(r.Scaling), len(r.Effects))
 	}
@@ -208,6 +215,18 @@ func TestPaperLength(t *testing.T) {
 	}
 	if err := s.Job.Validate(); err != nil {
 		t.Error(err)
+	}
+	whole := wholePlan(false, "avazu", 0, stepsAvazu)
+	whole.Async = true
+	if whole.samples() != 31_948_800 || whole.TuningSteps != 390 || whole.RefiningSteps != 1950 {
+		t.Errorf("%d samples, tuned on %d steps and %d", whole.samples(), whole.TuningSteps,
+			whole.RefiningSteps)
+	}
+	for _, a := range whole.mainArms() {
+		s := whole.spec(a, whole.samples(), whole.nominal(), 1)
+		if err := s.Job.Validate(); err != nil || s.Job.Data.Synthetic.Preset != "avazu" {
+			t.Errorf("%v: %v, error %v", a, s.Job.Data.Synthetic.Preset, err)
+		}
 	}
 	short := newPlan(true, []int{9, 60}, 0)
 	if p.isShort() || !short.isShort() {
