@@ -3,6 +3,7 @@ package train_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/exectest"
@@ -29,7 +30,8 @@ func trainLong(t *testing.T, j job.Job, o train.Options) *train.Result {
 	return result
 }
 
-// heldBack has no samples of the steps from step on until it is released, so that no rank runs far ahead.
+// heldBack has no samples of the steps from step on until it is released, and then reads them slowly, so that
+// no rank runs far ahead: on a busy machine a request to end may take a while to arrive.
 type heldBack struct {
 	*exectest.Columns
 	step     int
@@ -39,6 +41,7 @@ type heldBack struct {
 func (h heldBack) Read(step int) (*batch.Batch, error) {
 	if step >= h.step {
 		<-h.released
+		time.Sleep(5 * time.Millisecond)
 	}
 	return h.Columns.Read(step)
 }
