@@ -20,7 +20,10 @@ import (
 // Data must be of kind csv, whose files have a header, or parquet. Errors are those of Open.
 func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	use func(rows *batch.Batch, share float64) error) error {
-	t, err := featureTable(data, path)
+	t, err := featureTable(data)
+	if err == nil {
+		err = checkFormat(data, path)
+	}
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
@@ -55,24 +58,24 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	return nil
 }
 
-// featureTable returns the description of the table of data on which a model was trained. It is an error if a
-// file, unless it has no name, is of another kind.
-func featureTable(data job.Data, path string) (*job.Table, error) {
-	t := data.Table()
-	if t == nil {
-		return nil, fmt.Errorf("the model was trained on data of kind %s, and rows without labels can be "+
-			"read only for kinds %s and %s: write its data with cmd/data convert, and train on those",
-			data.Kind, job.KindCSV, job.KindParquet)
-	}
-	if path == "" {
+// featureTable returns the description of the table of data on which a model was trained.
+func featureTable(data job.Data) (*job.Table, error) {
+	if t := data.Table(); t != nil {
 		return t, nil
 	}
+	return nil, fmt.Errorf("the model was trained on data of kind %s, and rows without labels can be read "+
+		"only for kinds %s and %s: write its data with cmd/data convert, and train on those", data.Kind,
+		job.KindCSV, job.KindParquet)
+}
+
+// checkFormat returns an error if a file is not of the kind of data on which a model was trained.
+func checkFormat(data job.Data, path string) error {
 	isParquet, err := input.IsParquet(path)
 	if err == nil && isParquet != (data.Format() == job.KindParquet) {
 		is := map[bool]string{true: "a Parquet file", false: "no Parquet file"}[isParquet]
 		err = fmt.Errorf("%s: %s, and the model was trained on data of kind %s", path, is, data.Format())
 	}
-	return t, err
+	return err
 }
 
 func readTextFeatures(t *job.Table, path string, dropped *droppedRows,

@@ -16,21 +16,25 @@ import (
 // file, which is as for ReadFeatures but needs no other column. Of a column with lists or with a separator, a
 // row has several values or none. It ends with the first row that cannot be split into fields.
 func EachID(data job.Data, path, column string, use func(text string, id uint64)) error {
-	t, c, err := idColumn(data, path, column)
+	t, c, err := idColumn(data, column)
 	if err == nil {
-		values := 0
-		count := func(text string) {
-			values++
-			use(text, CategoryID(text))
-		}
-		if data.Format() == job.KindParquet {
-			err = eachValue(path, column, count)
-		} else {
-			err = eachField(t, path, column, func(field string) { eachText(field, c, count) })
-		}
-		if err == nil && values == 0 {
-			err = fmt.Errorf("%s: %w with a value of %s", path, ErrNoRows, column)
-		}
+		err = checkFormat(data, path)
+	}
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	values := 0
+	count := func(text string) {
+		values++
+		use(text, CategoryID(text))
+	}
+	if data.Format() == job.KindParquet {
+		err = eachValue(path, column, count)
+	} else {
+		err = eachField(t, path, column, func(field string) { eachText(field, c, count) })
+	}
+	if err == nil && values == 0 {
+		err = fmt.Errorf("%s: %w with a value of %s", path, ErrNoRows, column)
 	}
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
@@ -40,7 +44,7 @@ func EachID(data job.Data, path, column string, use func(text string, id uint64)
 
 // IDOf returns the id of a value of a column, given as the files of data have it.
 func IDOf(data job.Data, column, text string) (id uint64, err error) {
-	_, c, err := idColumn(data, "", column)
+	_, c, err := idColumn(data, column)
 	if err != nil {
 		return 0, fmt.Errorf("datasets: %w", err)
 	}
@@ -51,10 +55,9 @@ func IDOf(data job.Data, column, text string) (id uint64, err error) {
 	return id, nil
 }
 
-// idColumn returns the description of the table of data and of an id column. It is an error if a file, unless
-// it has no name, is not of the kind of data.
-func idColumn(data job.Data, path, column string) (t *job.Table, c job.IDColumn, err error) {
-	if t, err = featureTable(data, path); err != nil {
+// idColumn returns the description of the table of data and of an id column.
+func idColumn(data job.Data, column string) (t *job.Table, c job.IDColumn, err error) {
+	if t, err = featureTable(data); err != nil {
 		return nil, c, err
 	}
 	at := slices.IndexFunc(t.Slots, func(c job.IDColumn) bool { return c.Column == column })
@@ -67,7 +70,8 @@ func idColumn(data job.Data, path, column string) (t *job.Table, c job.IDColumn,
 	return nil, c, fmt.Errorf("the slot %s", job.Unknown(column, t.SlotNames()))
 }
 
-// eachText passes the texts of the ids of a field of a CSV file: see appendIDs.
+// eachText passes the texts of the ids of a field of a CSV file. appendIDs, which reads every row of a
+// training, has the same rule once more: with a callback reading was some 5 % slower.
 func eachText(field string, c job.IDColumn, use func(text string)) {
 	pass := func(text string) {
 		if c.Whole {

@@ -27,6 +27,7 @@ type stub struct {
 	constant bool // it predicts one half
 	own      bool // it computes its loss
 	stepping bool // it has an optimizer
+	compile  bool // it is to be compiled, which it cannot be
 	areas    map[int][]float32
 	passes   map[int]*pass
 }
@@ -44,6 +45,7 @@ type config struct {
 	Width     int      `json:"width"`
 	Numbers   []string `json:"numbers"`
 	Labels    []string `json:"labels"`
+	Compile   bool     `json:"compile"`
 }
 
 // request is a line with a request.
@@ -69,6 +71,7 @@ func serve() error {
 	if err := s.read(&c); err != nil {
 		return err
 	}
+	s.compile = c.Compile
 	s.constant, s.stepping, s.own = c.Class == Constant, c.Class == Stepping, c.Class == Own
 	s.fault, s.width, s.inputs, s.labels = c.Arguments, c.Width, c.Width+len(c.Numbers), len(c.Labels)
 	for {
@@ -116,6 +119,9 @@ func (s *stub) answer(r request) error {
 	case "describe":
 		if err := s.fail(Describe); err != nil {
 			return err
+		}
+		if s.compile {
+			return s.reply(map[string]any{"error": "the stub has no compiler"})
 		}
 		tensor := map[string]any{"name": "linear.weight", "shape": []int{s.labels, s.inputs}}
 		answer := map[string]any{"tensors": []any{tensor}, "buckets": [][2]int{{0, s.labels * s.inputs}},

@@ -51,9 +51,8 @@ type Module interface {
 	WriteState(values model.Values, file string) error
 	// WriteONNX writes the network with trained parameters as ONNX, with the inputs and the output of a
 	// built-in one: see encode. Scaling has the mean and the standard deviation of every number; units those
-	// of every label of a model with squared loss. It returns why PyTorch cannot, in a line; "": it has.
-	WriteONNX(values model.Values, scaling [][2]float64, units [][2]float32, file string) (leftOut string,
-		err error)
+	// of every label of a model with squared loss. The error says in a line why PyTorch cannot.
+	WriteONNX(values model.Values, scaling [][2]float64, units [][2]float32, file string) error
 }
 
 // Write verifies a model and writes it to a new folder, complete or not at all. It returns the names of the
@@ -135,12 +134,8 @@ func describe(m *checkpoint.Checkpoint, j *job.Job, dim int, machine backend.Bac
 			{StateFile, func(path string) error { return engine.(Module).WriteState(values, path) }},
 			{NetworkFile, func(path string) error {
 				m := columns.Module
-				leftOut, err := engine.(Module).WriteONNX(values, m.Scaling, m.Units, path)
-				if err != nil { // its Python has died, or takes too long
-					leftOut = err.Error()
-				}
-				if leftOut != "" {
-					return &leftOutError{"PyTorch cannot write the module as ONNX: " + leftOut}
+				if err := engine.(Module).WriteONNX(values, m.Scaling, m.Units, path); err != nil {
+					return &leftOutError{fmt.Sprintf("PyTorch cannot write the module as ONNX: %v", err)}
 				}
 				return nil
 			}},

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -163,33 +164,35 @@ func (e *engine) WriteState(values model.Values, file string) error {
 }
 
 // WriteONNX implements export.Module, by torch.onnx.
-func (e *engine) WriteONNX(values model.Values, scaling [][2]float64, units [][2]float32, file string) (
-	leftOut string, err error) {
-	return e.write(values, file, request{Do: "onnx", Scaling: scaling, Units: units})
+func (e *engine) WriteONNX(values model.Values, scaling [][2]float64, units [][2]float32, file string) error {
+	answer, err := e.write(values, file, request{Do: "onnx", Scaling: scaling, Units: units})
+	if err == nil && answer.LeftOut != "" {
+		err = errors.New(answer.LeftOut)
+	}
+	return err
 }
 
 // write lets a process write a trained module to a file.
-func (e *engine) write(values model.Values, file string, r request) (leftOut string, err error) {
+func (e *engine) write(values model.Values, file string, r request) (answer reply, err error) {
 	for i, v := range values.Running {
 		if v-v != 0 {
-			return "", fmt.Errorf("running statistic %d of batch norm is %g: the training has diverged; "+
+			return answer, fmt.Errorf("running statistic %d of batch norm is %g: the training has diverged; "+
 				"take an earlier checkpoint, or lower the rates", i, v)
 		}
 	}
 	file, err = filepath.Abs(file) // a module may change its working directory
 	if err != nil {
-		return "", err
+		return answer, err
 	}
 	p := e.processes()
 	a, err := p.allocate(len(values.Params))
 	if err != nil {
-		return "", err
+		return answer, err
 	}
 	defer p.release(a)
 	copy(a.values, values.Params)
 	r.Area, r.Running, r.File = a.number, values.Running, file
-	answer, err := p.ask(r, a)
-	return answer.LeftOut, err
+	return p.ask(r, a)
 }
 
 // UpdateRunning implements model.Engine.

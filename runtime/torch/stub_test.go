@@ -48,6 +48,18 @@ func runStubs(ctx context.Context, m *torch.Modules, j job.Job) (*train.Result, 
 	return train.Run(ctx, j, data, data.all, train.Options{Backend: backend.Backend{Torch: m.Engine}})
 }
 
+// A saved model is read where nothing can compile its module, which a training that asks for it needs.
+func TestSavedModulesAreNotCompiled(t *testing.T) {
+	m, j := stubs(t, moduletest.Fault{})
+	j.Model.Compile = true
+	schema := newSamples(0).schema
+	_, err := m.Engine(&j, schema)
+	want(t, err, "the stub has no compiler")
+	if _, err := m.SavedEngine(&j, schema); err != nil || !j.Model.Compile {
+		t.Errorf("error %v; the job has compile: %t", err, j.Model.Compile)
+	}
+}
+
 // What goes wrong in a process, at any place, is one sentence, and no process is left. Only a death by a
 // signal is a loss, from which another process can go on.
 func TestProcessesThatFail(t *testing.T) {

@@ -20,7 +20,7 @@ type Refined struct {
 
 // Refine chooses the rate of rows again on longer runs, those of the arms: the best of the chosen rate, the
 // rates a factor below and above and, while the best is the last on a side, the next on that side, at most
-// extensions times. So arms may have different numbers of trainings, unlike those of Tune. The rate of the
+// three times. So arms may have different numbers of trainings, unlike those of Tune. The rate of the
 // network stays. The data must be generated: candidates are compared on the test rows of seeds from
 // FirstSeed.
 func Refine(ctx context.Context, lab Lab, arms []Arm, choices []Choice, factor float64, seeds int) (
@@ -66,14 +66,7 @@ func refineAll(ctx context.Context, lab Lab, arms []Arm, list []Refined, seeds i
 			}
 		}
 	}
-	results, err := lab.Run(ctx, specs)
-	if err != nil {
-		return err
-	}
-	for i, c := range to {
-		c.AUC = append(c.AUC, results[i].AUC)
-	}
-	return nil
+	return score(ctx, lab, specs, to)
 }
 
 // settle chooses the best candidate; all are trained.

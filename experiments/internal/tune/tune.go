@@ -207,6 +207,11 @@ func trainAll(ctx context.Context, lab Lab, searches []*search, seeds int) error
 			}
 		}
 	}
+	return score(ctx, lab, specs, to)
+}
+
+// score trains specs, and adds the AUC of each to its candidate.
+func score(ctx context.Context, lab Lab, specs []trial.Spec, to []*Candidate) error {
 	results, err := lab.Run(ctx, specs)
 	if err != nil {
 		return err

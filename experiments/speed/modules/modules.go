@@ -38,9 +38,9 @@ take longer is spent between processes, beside copies and checks.
 Tandem computes rows in its own process, on another core if there is one. So the
 processor time of all processes is compared, too, which includes the predictions
 of the test rows: it is what one core would show, and other programs on the
-machine change it little. A ratio is taken in every round, and the median counts. Goals: 0.9 of the
-script's rate with one rank and thread, more than that of one rank with two ranks,
-and at most 5 % of a pass between processes.
+machine change it little. A ratio is taken in every round, and the median counts.
+Goals: 0.9 of the script's rate with one rank and thread, more than that of one
+rank with two ranks, and at most 5 % of a pass between processes.
 
 A case has at least 10 rounds, more if --seeds is more; the quick version has 3 of
 fewer rows, without the script of 2 threads, whose threads wait for each other by
