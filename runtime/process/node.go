@@ -268,8 +268,8 @@ func (n *node) restore(from driver.Origin) error {
 	if from.Model != "" && n.Process.HoldsModel() {
 		model, err := checkpoint.Open(from.Model)
 		if err != nil && from.Held {
-			return &driver.LostError{Reason: fmt.Sprintf("it does not hold the model after %d steps any "+
-				"more, and cannot read it yet: %v", from.Step, err)}
+			return &driver.LostError{Reason: fmt.Sprintf("it was started anew, and its part of the model "+
+				"after %d steps, which it held, cannot be read yet", from.Step)}
 		}
 		if err != nil {
 			return &driver.ModelError{Reason: fmt.Sprintf("%v; all processes must reach this folder under "+
