@@ -40,12 +40,13 @@ type crossing struct {
 	nodes   float64 // that the host stands for, of those that share the link
 }
 
-// pathOf returns the path of a message that is sent to, or by, many instances in all. It is valid until the
-// next call.
-func (t *topology) pathOf(source, target *place, many int) []fabric.Hop {
+// pathOf returns the path of a message that is sent on a way to, or by, many instances in all. It is valid
+// until the next call.
+func (t *topology) pathOf(on *way, source, target *place, many int) []fabric.Hop {
 	sent, received := source.copies(many), target.copies(many)
 	t.path = t.path[:0]
-	for _, c := range t.way(source, target).crossings {
+	for i := range on.crossings {
+		c := &on.crossings[i]
 		h := c.Hop
 		switch {
 		case c.between:
