@@ -22,8 +22,8 @@ type tallies struct {
 }
 
 // tallyOf returns the numbers of ranks by missing puts of the steps before step on a PS. Every rank must be
-// routed up to the step. The result is valid until the next change. Cost: O(1), or O(ranks) for the first read
-// of a step.
+// routed up to the step. The result is valid until the next change. Cost: constant, or O(ranks) for the first
+// read of a step.
 func (l *ledger) tallyOf(ps, step int32) []int32 {
 	t := &l.tallies[ps]
 	t.reads++
