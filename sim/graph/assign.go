@@ -292,7 +292,7 @@ const markWords = 4
 // call of assign, as far as there is a mark. It returns the word of chosen to continue with.
 func (a *assignment) resume(ranks int) (word int) {
 	l := &a.last
-	same := 0 // marks before which nothing differs
+	same := 0                                      // marks before which nothing differs
 	if a.base == l.base && len(a.loads) == ranks { // tables that rules place depend on the base
 		for same < len(l.marks) && slices.Equal(l.chosen[:same*markWords], a.chosen[:same*markWords]) {
 			same++
