@@ -12,7 +12,7 @@ import (
 
 // connect compiles the graph of the nodes.
 func (t *topology) connect(p *cost.Prices) (err error) {
-	t.spec.Network = p.Network(t.spec.Groups)
+	t.spec.Network, t.ways = p.Network(t.spec.Groups), make([][]*way, len(t.hosts))
 	if t.graph, err = topo.New(t.spec); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
@@ -63,13 +63,15 @@ func (t *topology) pathOf(on *way, source, target *place, many int) []fabric.Hop
 
 // way returns the way from the host of one role to that of another.
 func (t *topology) way(source, target *place) *way {
-	key := [2]int32{source.host, target.host}
-	known := t.ways[key]
-	if known == nil {
-		known = t.newWay(&t.hosts[source.host], &t.hosts[target.host])
-		t.ways[key] = known
+	ways := &t.ways[source.host]
+	if missing := int(target.host) + 1 - len(*ways); missing > 0 {
+		*ways = append(*ways, make([]*way, missing)...)
 	}
-	return known
+	known := &(*ways)[target.host]
+	if *known == nil {
+		*known = t.newWay(&t.hosts[source.host], &t.hosts[target.host])
+	}
+	return *known
 }
 
 func (t *topology) newWay(source, target *host) *way {

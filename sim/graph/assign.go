@@ -129,22 +129,33 @@ func (a *assignment) settle(choices []int) tried {
 			return tried{err: err}
 		}
 		x := a.outcomeOf(choices)
-		if len(x.full) == 0 {
+		if x.full == "" {
 			return tried{choices: choices, seconds: x.seconds, times: x.times}
 		}
-		for _, table := range x.full {
-			if choices[table]+1 == len(a.tables[table].options) {
-				a.assign(choices) // the error says what ranks hold
-				return tried{err: a.noRoom(&a.tables[table], &a.tables[table].options[choices[table]])}
+		next := slices.Clone(choices)
+		for table := range next {
+			next[table] += int(x.full[table/8] >> (table % 8) & 1)
+			if next[table] == len(a.tables[table].options) {
+				return tried{err: a.noRoomForFirst(choices)}
 			}
-			choices[table]++
+		}
+		choices = next
+	}
+}
+
+// noRoomForFirst explains why the first table without room, of those that cannot be cut further, has none.
+func (a *assignment) noRoomForFirst(choices []int) error {
+	for _, table := range a.assign(choices) {
+		if options := a.tables[table].options; choices[table]+1 == len(options) {
+			return a.noRoom(&a.tables[table], &options[choices[table]])
 		}
 	}
+	panic("graph: every table can be cut further")
 }
 
 // outcome is what assigning some choices leads to by some estimates: tables without room, or the scores.
 type outcome struct {
-	full           []int
+	full           string // bits, by table; empty: all have room
 	seconds, times float64
 }
 
@@ -157,8 +168,14 @@ func (a *assignment) outcomeOf(choices []int) outcome {
 	}
 	x, known := a.outcomes[string(a.key)]
 	if !known {
-		if x.full = slices.Clone(a.assign(choices)); len(x.full) == 0 {
+		if full := a.assign(choices); len(full) == 0 {
 			x.seconds, x.times = a.scores()
+		} else {
+			bits := make([]byte, (len(choices)+7)/8)
+			for _, table := range full {
+				bits[table/8] |= 1 << (table % 8)
+			}
+			x.full = string(bits)
 		}
 		a.outcomes[string(a.key)] = x
 	}
