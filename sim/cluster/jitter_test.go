@@ -78,7 +78,8 @@ func TestRanksAreAlikeOnlyWithoutJitter(t *testing.T) {
 		steady, with := run(t, job.PersiaCluster(), j, o), run(t, job.PersiaCluster(), j, jittery)
 		slices.Sort(e.at)
 		spread := (e.at[len(e.at)-1] - e.at[0]).Seconds() / steady.StepTime.Seconds()
-		if n := len(slices.Compact(slices.Clone(e.at))); len(e.at) != 64 || n > c.instants || spread > c.spread {
+		n := len(slices.Compact(slices.Clone(e.at)))
+		if len(e.at) != 64 || n > c.instants || spread > c.spread {
 			t.Errorf("%s: embeddings of %d ranks arrive at %d instants within %.4f steps", c.mode, len(e.at),
 				n, spread)
 		}
