@@ -57,7 +57,7 @@ and fixed rates, and tests the experiment, not Persia.`,
 		QuickTime: 45 * time.Second,
 		AddFlags: func(flags *pflag.FlagSet) {
 			grid.AddFlags(flags)
-			addLength(flags, &length, stepsCriteo)
+			addLength(flags, &length)
 			flags.BoolVar(&fixed, "fixed-rates", false, "train all arms at the same nominal rates, without "+
 				"tuning")
 		},
@@ -100,7 +100,7 @@ samples a step and fixed rates, and tests the experiment, not Persia.`, preset, 
 			report.Thousands(steps)),
 		QuickTime: quickTime,
 		AddFlags: func(flags *pflag.FlagSet) {
-			addLength(flags, &length, steps)
+			addLength(flags, &length)
 			flags.BoolVar(&async, "async", false, "train async-ps, too, which takes half as long again")
 			flags.BoolVar(&hot, "hot", false, "train hybrid with hot rows, too, which takes half as long "+
 				"again")
@@ -116,9 +116,9 @@ samples a step and fixed rates, and tests the experiment, not Persia.`, preset, 
 		(*plan).report)
 }
 
-func addLength(flags *pflag.FlagSet, length *int, steps int) {
+func addLength(flags *pflag.FlagSet, length *int) {
 	flags.IntVar(length, "steps", 0, fmt.Sprintf("set the length of the runs in steps; those of tuning and "+
-		"scaling follow it (default %d; with --quick %d)", steps, stepsQuick))
+		"scaling follow it (default: the paper's; with --quick %d)", stepsQuick))
 }
 
 func checkLength(steps int) error {
