@@ -39,7 +39,7 @@ func (w *simulation) newConnection() *connection {
 	return &connection{}
 }
 
-// closeIdle removes a connection without deliveries.
+// closeIdle removes a connection without deliveries, to which no task points any more.
 func (w *simulation) closeIdle(c *connection) {
 	if len(c.waiting) == 0 && c.leaving == 0 {
 		delete(w.connections, c.pair)
@@ -61,14 +61,13 @@ func (w *simulation) enterConnection(i int32) {
 	t.activities++ // to wait, and to travel
 	t.ready = true
 	c := t.connection
-	w.advanceConnection(i)
+	w.advanceConnection(c, i)
 	w.closeIdle(c)
 }
 
-// advanceConnection sends the deliveries that can leave the connection of one, which has become ready or has
-// arrived. The others have waited for that one: they continue its critical path.
-func (w *simulation) advanceConnection(i int32) {
-	c := w.tasks[i].connection
+// advanceConnection sends the deliveries that can leave a connection after one of them, which has become
+// ready or has arrived. The others have waited for that one: they continue its critical path.
+func (w *simulation) advanceConnection(c *connection, i int32) {
 	for len(c.waiting) > 0 {
 		next := c.waiting[0]
 		t := &w.tasks[next]
@@ -85,8 +84,10 @@ func (w *simulation) advanceConnection(i int32) {
 			c.leaving++
 			w.startMessageFlow(next)
 		case next == i:
+			t.connection = nil
 			t.activities-- // it has not waited
 		default:
+			t.connection = nil
 			w.endActivity(next, bandwidth)
 		}
 	}
@@ -95,8 +96,9 @@ func (w *simulation) advanceConnection(i int32) {
 // leaveConnection ends the place of a delivery whose flow has ended.
 func (w *simulation) leaveConnection(i int32) {
 	if c := w.tasks[i].connection; c != nil {
+		w.tasks[i].connection = nil
 		c.leaving--
-		w.advanceConnection(i)
+		w.advanceConnection(c, i)
 		w.closeIdle(c)
 	}
 }

@@ -143,14 +143,14 @@ func (a *assignment) settle(choices []int) tried {
 	}
 }
 
-// noRoomForFirst explains why the first table without room, of those that cannot be cut further, has none.
+// noRoomForFirst explains why there is no room for the first of the tables that cannot be cut further.
 func (a *assignment) noRoomForFirst(choices []int) error {
 	for _, table := range a.assign(choices) {
 		if options := a.tables[table].options; choices[table]+1 == len(options) {
 			return a.noRoom(&a.tables[table], &options[choices[table]])
 		}
 	}
-	panic("graph: every table can be cut further")
+	panic("graph: tables that can all be cut further were not")
 }
 
 // outcome is what assigning some choices leads to by some estimates: tables without room, or the scores.
@@ -171,11 +171,11 @@ func (a *assignment) outcomeOf(choices []int) outcome {
 		if full := a.assign(choices); len(full) == 0 {
 			x.seconds, x.times = a.scores()
 		} else {
-			bits := make([]byte, (len(choices)+7)/8)
+			set := make([]byte, (len(choices)+7)/8)
 			for _, table := range full {
-				bits[table/8] |= 1 << (table % 8)
+				set[table/8] |= 1 << (table % 8)
 			}
-			x.full = string(bits)
+			x.full = string(set)
 		}
 		a.outcomes[string(a.key)] = x
 	}
@@ -570,6 +570,9 @@ func (l *rankLoad) take(o *option) {
 func (a *assignment) noRoom(t *placed, o *option) error {
 	p := a.placer
 	for _, rank := range t.rule.Ranks {
+		if o.ranks == a.net.ranks {
+			break // it is in the base, beside which no rank has anything yet
+		}
 		if a.loads[rank].fits(o, &a.base, &a.room) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -22,6 +23,20 @@ func settledOneByOne(p *placer, choices []int) tried {
 				return tried{err: a.noRoom(&p.tables[table], &p.tables[table].options[choices[table]])}
 			}
 			choices[table]++
+		}
+	}
+}
+
+// partialOption returns an option of a table, nearly always one that not all ranks have a part of.
+func partialOption(random *rand.Rand, p *placer, table int) int {
+	options := p.tables[table].options
+	for {
+		at := random.IntN(len(options))
+		if options[at].ranks < p.net.ranks || random.IntN(100) == 0 {
+			return at
+		}
+		if !slices.ContainsFunc(options, func(o option) bool { return o.ranks < p.net.ranks }) {
+			return at
 		}
 	}
 }
@@ -48,14 +63,17 @@ func TestAssignmentsDoNotDependOnThoseBefore(t *testing.T) {
 		for i := range p.tables {
 			all += p.tables[i].all()
 		}
-		p.room[0] = all / float64(p.net.ranks) * []float64{1.05, 1.3, 3, 1000}[random.IntN(4)]
+		p.room[0] = all / float64(p.net.ranks) * []float64{1.02, 1.1, 1.3, 1000}[seed%4]
 		a := &assignment{placer: p, outcomes: map[string]outcome{}}
 		a.arrange()
 		choices := make([]int, len(p.tables))
+		for table := range choices {
+			choices[table] = partialOption(random, p, table)
+		}
 		for range 30 {
 			for range 1 + random.IntN(3) {
 				table := random.IntN(len(choices))
-				choices[table] = random.IntN(len(p.tables[table].options))
+				choices[table] = partialOption(random, p, table)
 			}
 			fresh := &assignment{placer: p}
 			fresh.arrange()
@@ -63,8 +81,10 @@ func TestAssignmentsDoNotDependOnThoseBefore(t *testing.T) {
 			if want := fresh.assign(choices); !slices.Equal(full, want) {
 				t.Fatalf("seed %d: tables without room %v, want %v", seed, full, want)
 			}
-			if len(full) == 0 &&
-				(!slices.Equal(a.pieces, fresh.pieces) || !slices.Equal(a.loads, fresh.loads)) {
+			// Beside a base without room nothing is placed.
+			placed := a.base.fits(&option{}, &rankLoad{}, &a.room)
+			if a.base != fresh.base || placed && (!slices.Equal(a.pieces, fresh.pieces) ||
+				!slices.Equal(a.loads, fresh.loads) || !slices.Equal(a.seconds, fresh.seconds)) {
 				t.Fatalf("seed %d: other pieces or loads than without calls before", seed)
 			}
 			got, want := a.settle(slices.Clone(choices)), settledOneByOne(p, slices.Clone(choices))
@@ -76,19 +96,40 @@ func TestAssignmentsDoNotDependOnThoseBefore(t *testing.T) {
 				t.Fatalf("seed %d: settled at %v with %v s, want %v with %v s", seed, got.choices,
 					got.seconds, want.choices, want.seconds)
 			}
-			if len(full) > 0 {
-				seen["full"]++
-			} else {
+			switch {
+			case len(full) == 0:
 				seen["room"]++
+			case got.err == nil:
+				seen["cut further"]++
 			}
 			if got.err != nil {
 				seen["error"]++
 			}
 		}
 	}
-	for _, what := range []string{"full", "room", "error"} {
+	for _, what := range []string{"cut further", "room", "error"} {
 		if seen[what] < 20 {
 			t.Errorf("cases seen: %v, want at least 20 of each", seen)
 		}
+	}
+}
+
+// Tables that every rank has parts of, by rules that name a rank, exceed the room before anything else has a
+// place: that is an error in words.
+func TestNoRoomForTablesOnAllRanks(t *testing.T) {
+	j := example(t, dgxH100(t), "mlperf-dcnv2", 8, 65536)
+	j.Model = unevenModel(t, rand.New(rand.NewPCG(1, 77)), 40)
+	j.Precisions = j.Model.Precisions
+	j.Placement = []Rule{{Table: "t0", Layout: DataParallel, Tier: HBM},
+		{Table: "t1", Layout: ServerRowWise, Ranks: []int{0}, Tier: HBM}}
+	b, _, _, err := prepare(&j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := b.placer
+	p.tables[0].Rows, p.tables[1].Rows = 1e6, 1e6*p.tables[0].row/p.tables[1].row
+	p.room[0] = 1.02 * p.tables[0].all()
+	if _, err = p.place(); !errors.Is(err, ErrMemory) {
+		t.Errorf("error %v", err)
 	}
 }
