@@ -37,9 +37,8 @@ func BenchmarkThousandSteps(b *testing.B) {
 	}
 }
 
-// The time of an event should not depend on the number of ranks. It does by a factor of 2 to 4 from 64 to
-// 4,096: caches; flows that two nearly full links could slow down, whose rates are solved one by one; and the
-// meter of staleness, which looks at every rank for every read.
+// The time of an event should not depend on the number of ranks. It does: caches; and flows that two nearly
+// full links could slow down, whose rates are solved one by one.
 func BenchmarkEvents(b *testing.B) {
 	for _, mode := range []string{job.Sync, job.Hybrid, job.AsyncPS} {
 		for _, ranks := range []int{8, 64, 256, 1024, 4096} {

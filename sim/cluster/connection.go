@@ -7,8 +7,9 @@ import (
 
 // connection is what one process sends to another, in the order of sending. Every role is a process.
 type connection struct {
-	waiting []int32 // deliveries that have not left, in their order
-	leaving int     // flows of those that have left
+	pair    [2]int32 // sender and receiver
+	waiting []int32  // deliveries that have not left, in their order
+	leaving int      // flows of those that have left
 }
 
 // joinConnection gives a delivery that reaches its sender's cores its place behind those before it.
@@ -20,10 +21,30 @@ func (w *simulation) joinConnection(i int32) {
 	pair := [2]int32{t.role, t.to}
 	t.connection = w.connections[pair]
 	if t.connection == nil {
-		t.connection = &connection{}
+		t.connection = w.newConnection()
+		t.connection.pair = pair
 		w.connections[pair] = t.connection
 	}
 	t.connection.waiting = append(t.connection.waiting, i)
+}
+
+// newConnection returns a connection without deliveries. There are many pairs of roles, and few have messages
+// for each other at one time: a connection is kept while it is in use.
+func (w *simulation) newConnection() *connection {
+	if n := len(w.unused); n > 0 {
+		c := w.unused[n-1]
+		w.unused = w.unused[:n-1]
+		return c
+	}
+	return &connection{}
+}
+
+// closeIdle removes a connection without deliveries, to which no task points any more.
+func (w *simulation) closeIdle(c *connection) {
+	if len(c.waiting) == 0 && c.leaving == 0 {
+		delete(w.connections, c.pair)
+		w.unused = append(w.unused, c)
+	}
 }
 
 // enterConnection sends a delivery that has left its sender's cores, as soon as all before it have left and a
@@ -39,13 +60,14 @@ func (w *simulation) enterConnection(i int32) {
 	}
 	t.activities++ // to wait, and to travel
 	t.ready = true
-	w.advanceConnection(i)
+	c := t.connection
+	w.advanceConnection(c, i)
+	w.closeIdle(c)
 }
 
-// advanceConnection sends the deliveries that can leave the connection of one, which has become ready or has
-// arrived. The others have waited for that one: they continue its critical path.
-func (w *simulation) advanceConnection(i int32) {
-	c := w.tasks[i].connection
+// advanceConnection sends the deliveries that can leave a connection after one of them, which has become
+// ready or has arrived. The others have waited for that one: they continue its critical path.
+func (w *simulation) advanceConnection(c *connection, i int32) {
 	for len(c.waiting) > 0 {
 		next := c.waiting[0]
 		t := &w.tasks[next]
@@ -62,8 +84,10 @@ func (w *simulation) advanceConnection(i int32) {
 			c.leaving++
 			w.startMessageFlow(next)
 		case next == i:
+			t.connection = nil
 			t.activities-- // it has not waited
 		default:
+			t.connection = nil
 			w.endActivity(next, bandwidth)
 		}
 	}
@@ -72,8 +96,10 @@ func (w *simulation) advanceConnection(i int32) {
 // leaveConnection ends the place of a delivery whose flow has ended.
 func (w *simulation) leaveConnection(i int32) {
 	if c := w.tasks[i].connection; c != nil {
+		w.tasks[i].connection = nil
 		c.leaving--
-		w.advanceConnection(i)
+		w.advanceConnection(c, i)
+		w.closeIdle(c)
 	}
 }
 
@@ -82,17 +108,17 @@ func (w *simulation) startMessageFlow(i int32) {
 	t := &w.tasks[i]
 	source, target := &w.places[t.role], &w.places[t.to]
 	w.net.Start(w.clock.Now(), fabric.Flow{
-		Path: w.pathOf(source, target, int(t.copies)), Bytes: t.message.Bytes, Tag: int64(i),
-		Limit: w.windowLimit(source, target),
+		Path: w.pathOf(t.way, source, target, int(t.copies)), Bytes: t.message.Bytes, Tag: int64(i),
+		Limit: w.windowLimit(t.way, source, target),
 	})
 }
 
 // windowLimit returns the rate of a connection of which at most a window of bytes is under way: a window in
 // the time in which a byte and its acknowledgement cross an idle network. It is 0, which is no limit, without
 // a window. Several hosts that a role stands for have a connection each.
-func (w *simulation) windowLimit(source, target *place) unit.BytesPerSec {
+func (w *simulation) windowLimit(on *way, source, target *place) unit.BytesPerSec {
 	window := w.prices.System.Messages.Window.Mid
-	round := 2 * w.rates.time(latency, w.prices.NetworkWire.Latency+w.way(source, target).farther)
+	round := 2 * w.rates.time(latency, w.prices.NetworkWire.Latency+on.farther)
 	if window == 0 || round == 0 {
 		return 0
 	}

@@ -85,9 +85,9 @@ type topology struct {
 	spec   topo.Spec
 	nodes  int // in spec
 
-	uplinks, zoneLinks []fabric.LinkID   // of racks, and between zones
-	ways               map[[2]int32]*way // by source and target host
-	path               []fabric.Hop      // a buffer
+	uplinks, zoneLinks []fabric.LinkID // of racks, and between zones
+	ways               [][]*way        // by source and target host, as far as they are used
+	path               []fabric.Hop    // a buffer
 	reduce             reducePlan
 	rates              rates
 }
@@ -96,7 +96,7 @@ type topology struct {
 // the other. A dense PS has a host to itself; a coordinator, which does next to nothing, is on that of the
 // first, or else of the data loader.
 func newTopology(p *cost.Prices, r rates, workers, ranks, dense int) (*topology, error) {
-	t := &topology{ways: map[[2]int32]*way{}, rates: r}
+	t := &topology{rates: r}
 	if p.Colocated() {
 		t.colocate(p, workers+p.PSStates+ranks+dense)
 		t.spec.Groups = []topo.Group{p.OneServer("machine", ranks)}

@@ -30,8 +30,12 @@ func (w *simulation) send(from int32, p fault.Parcel[exec.Payload], lost bool) {
 	if p.Delay > 0 {
 		due += w.prices.TimerLate()
 	}
+	var on *way
+	if source, target := &w.places[from], &w.places[to]; source.host != target.host {
+		on = w.way(source, target)
+	}
 	i := w.openTask(task{
-		kind: delivering, role: from, to: to, copies: int32(many), since: due, message: *m,
+		kind: delivering, way: on, role: from, to: to, copies: int32(many), since: due, message: *m,
 		payload: p.Payload, lost: lost, jitter: w.messageJitter(from, to, m),
 	})
 	w.recorder.send(w, i)
@@ -64,7 +68,7 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		}
 	case awaitLatency:
 		if remote {
-			far := w.prices.NetworkWire.Latency + w.way(source, target).farther
+			far := w.prices.NetworkWire.Latency + t.way.farther
 			w.waitUntil(i, w.clock.Now()+w.rates.time(latency, far).Scale(t.jitter), latency)
 		}
 	case chargeReceiver:

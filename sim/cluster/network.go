@@ -12,7 +12,7 @@ import (
 
 // connect compiles the graph of the nodes.
 func (t *topology) connect(p *cost.Prices) (err error) {
-	t.spec.Network = p.Network(t.spec.Groups)
+	t.spec.Network, t.ways = p.Network(t.spec.Groups), make([][]*way, len(t.hosts))
 	if t.graph, err = topo.New(t.spec); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
@@ -40,12 +40,13 @@ type crossing struct {
 	nodes   float64 // that the host stands for, of those that share the link
 }
 
-// pathOf returns the path of a message that is sent to, or by, many instances in all. It is valid until the
-// next call.
-func (t *topology) pathOf(source, target *place, many int) []fabric.Hop {
+// pathOf returns the path of a message that is sent on a way to, or by, many instances in all. It is valid
+// until the next call.
+func (t *topology) pathOf(on *way, source, target *place, many int) []fabric.Hop {
 	sent, received := source.copies(many), target.copies(many)
 	t.path = t.path[:0]
-	for _, c := range t.way(source, target).crossings {
+	for i := range on.crossings {
+		c := &on.crossings[i]
 		h := c.Hop
 		switch {
 		case c.between:
@@ -62,13 +63,15 @@ func (t *topology) pathOf(source, target *place, many int) []fabric.Hop {
 
 // way returns the way from the host of one role to that of another.
 func (t *topology) way(source, target *place) *way {
-	key := [2]int32{source.host, target.host}
-	known := t.ways[key]
-	if known == nil {
-		known = t.newWay(&t.hosts[source.host], &t.hosts[target.host])
-		t.ways[key] = known
+	ways := &t.ways[source.host]
+	if missing := int(target.host) + 1 - len(*ways); missing > 0 {
+		*ways = append(*ways, make([]*way, missing)...)
 	}
-	return known
+	known := &(*ways)[target.host]
+	if *known == nil {
+		*known = t.newWay(&t.hosts[source.host], &t.hosts[target.host])
+	}
+	return *known
 }
 
 func (t *topology) newWay(source, target *host) *way {

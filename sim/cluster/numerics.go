@@ -130,8 +130,10 @@ func (w *simulation) stepSamples(step int32) int {
 // forgetBatch drops the row counts of a finished batch. If its gradients may still wait on a PS, or a lookup
 // may still come, they are kept until the run ends.
 func (w *simulation) forgetBatch(r event.Record) {
-	d := w.config.Rule.Dense()
-	if w.numerics != nil && r.Kind == event.BatchDone && !d.Buffered && d.Quorum == 0 {
+	if w.numerics == nil || r.Kind != event.BatchDone {
+		return
+	}
+	if d := w.config.Rule.Dense(); !d.Buffered && d.Quorum == 0 {
 		w.rows[w.batchIndex(r.Rank, r.Step)] = nil
 	}
 }

@@ -65,8 +65,8 @@ const (
 // job, sets the number of EWs and embedding PSs.
 //
 // It returns ErrSequential for sequential training, and an error that wraps ErrMemory for a job that does not
-// fit. Cost: about 0.1 ms for each rank and step on 64 ranks, and up to four times as much on 1,024, where a
-// flow that begins or ends changes the rates of more flows.
+// fit. Cost: about 0.05 ms for each rank and step on 64 ranks, and twice as much on 1,024, where a flow that
+// begins or ends changes the rates of more flows.
 func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o Options) (Result, error) {
 	if t.Training.Mode == job.Sequential {
 		return Result{}, fmt.Errorf("cluster: %w", ErrSequential)

@@ -39,7 +39,8 @@ type simulation struct {
 	barrier      *role.Reduction
 	reductions   *station.Lane            // tasks of buckets under reduction or waiting for it
 	reducing     int                      // number of these tasks
-	connections  map[[2]int32]*connection // by sender and receiver
+	connections  map[[2]int32]*connection // in use, by sender and receiver
+	unused       []*connection            // for the next pairs
 	stations     station.Registry
 
 	ends   []float64 // by bucket: its part of backward

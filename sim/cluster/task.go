@@ -25,6 +25,7 @@ type task struct {
 	incarnation uint32      // the incarnation whose work it is
 	lost        bool        // the message never arrives
 	ready       bool        // the message has left its sender's cores
+	way         *way        // of the message; nil if it stays on its host
 	connection  *connection // of the message; nil if it is the only one on its connection
 	jitter      float64     // of the message
 	total       unit.Tick   // kernels of a backward pass, all buckets

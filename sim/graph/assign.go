@@ -89,17 +89,15 @@ type tried struct {
 func (a *assignment) try(s start) (score float64, choices []int, err error) {
 	x, known := a.tried[s]
 	if !known {
-		x.choices, x.err = a.begin(s)
-		x.seconds, x.times = a.scores()
+		x = a.settle(a.choicesOf(s))
 		a.tried[s] = x
 	}
 	return x.seconds + a.once*x.times, x.choices, x.err
 }
 
-// begin assigns the tables as a start says, and returns the choices. Tables for which no rank has room are
-// cut further.
-func (a *assignment) begin(s start) (choices []int, err error) {
-	choices = make([]int, len(a.tables))
+// choicesOf returns the layouts that a start says.
+func (a *assignment) choicesOf(s start) []int {
+	choices := make([]int, len(a.tables))
 	for i := range a.tables {
 		o := a.tables[i].options
 		at := 0
@@ -121,15 +119,86 @@ func (a *assignment) begin(s start) (choices []int, err error) {
 			}
 		}
 	}
-	for full := a.assign(choices); len(full) > 0; full = a.assign(choices) {
-		for _, table := range full {
-			if choices[table]+1 == len(a.tables[table].options) {
-				return nil, a.noRoom(&a.tables[table], &a.tables[table].options[choices[table]])
+	return choices
+}
+
+// settle assigns the tables as chosen. Tables for which no rank has room are cut further.
+func (a *assignment) settle(choices []int) tried {
+	for {
+		if err := a.cutReplicas(choices); err != nil {
+			return tried{err: err}
+		}
+		x := a.outcomeOf(choices)
+		if x.full == "" {
+			return tried{choices: choices, seconds: x.seconds, times: x.times}
+		}
+		next := slices.Clone(choices)
+		for table := range next {
+			next[table] += int(x.full[table/8] >> (table % 8) & 1)
+			if next[table] == len(a.tables[table].options) {
+				return tried{err: a.noRoomForFirst(choices)}
 			}
-			choices[table]++
+		}
+		choices = next
+	}
+}
+
+// noRoomForFirst explains why there is no room for the first of the tables that cannot be cut further.
+func (a *assignment) noRoomForFirst(choices []int) error {
+	for _, table := range a.assign(choices) {
+		if options := a.tables[table].options; choices[table]+1 == len(options) {
+			return a.noRoom(&a.tables[table], &options[choices[table]])
 		}
 	}
-	return choices, nil
+	panic("graph: tables that can all be cut further were not")
+}
+
+// outcome is what assigning some choices leads to by some estimates: tables without room, or the scores.
+type outcome struct {
+	full           string // bits, by table; empty: all have room
+	seconds, times float64
+}
+
+// outcomeOf returns the outcome of choices. Many starts lead to the same choices, above all where tables are
+// alike, and where there is little room.
+func (a *assignment) outcomeOf(choices []int) outcome {
+	a.key = a.key[:0]
+	for _, option := range choices {
+		a.key = append(a.key, byte(option)) // a table has some tens of options at most
+	}
+	x, known := a.outcomes[string(a.key)]
+	if !known {
+		if full := a.assign(choices); len(full) == 0 {
+			x.seconds, x.times = a.scores()
+		} else {
+			set := make([]byte, (len(choices)+7)/8)
+			for _, table := range full {
+				set[table/8] |= 1 << (table % 8)
+			}
+			x.full = string(set)
+		}
+		a.outcomes[string(a.key)] = x
+	}
+	return x
+}
+
+// cutReplicas gives the tables of which all ranks have a part, in their order, the next layout for which all
+// ranks have room beside those before. It is what assign would ask for, one table after the other.
+func (a *assignment) cutReplicas(choices []int) error {
+	a.base = rankLoad{}
+	for i := range a.tables {
+		options := a.tables[i].options
+		for before := a.base; options[choices[i]].ranks == a.net.ranks; choices[i]++ {
+			if a.base.take(&options[choices[i]]); a.base.fits(&option{}, &rankLoad{}, &a.room) {
+				break
+			}
+			if choices[i]+1 == len(options) {
+				return a.noRoom(&a.tables[i], &options[choices[i]])
+			}
+			a.base = before
+		}
+	}
+	return nil
 }
 
 // improve makes, step by step, the layout change that saves the most time: of a table that takes the most of
@@ -205,19 +274,82 @@ type assignment struct {
 	once     float64 // the time of each kind of collective that any rank has, beside that of its bytes
 	order    []int   // by table: its place among the tables that may be replicas
 	tried    map[start]tried
-	sequence []turn   // in the order of placement
-	turns    [][]int  // by table and option: the place in sequence
-	chosen   []uint64 // bits, by place in sequence
+	outcomes map[string]outcome // by choices
+	key      []byte             // a buffer
+	sequence []turn             // in the order of placement
+	turns    [][]int            // by table and option: the place in sequence
+	chosen   []uint64           // bits, by place in sequence
 	pieces   []piece
+	last     lastAssignment
 	full     []int      // tables without room
 	base     rankLoad   // what all ranks have
 	loads    []rankLoad // what ranks have besides; those that are not listed have nothing
 	seconds  []float64  // of loads
 }
 
+// lastAssignment is what the last call of assign leaves to the next, which often differs from it in a few
+// tables: where these are not among the first in the order of placement, the others are where they were.
+type lastAssignment struct {
+	chosen []uint64
+	base   rankLoad
+	marks  []mark // in the order of placement
+}
+
+// mark is what ranks had before the tables of a word of assignment.chosen and later ones were placed.
+type mark struct {
+	pieces  int
+	loads   []rankLoad
+	seconds []float64
+}
+
+// markWords is the number of words from one mark to the next.
+const markWords = 4
+
+// resume restores what ranks had before the first table that another layout is chosen for than in the last
+// call of assign, as far as there is a mark. It returns the word of chosen to continue with.
+func (a *assignment) resume(ranks int) (word int) {
+	l := &a.last
+	same := 0                                      // marks before which nothing differs
+	if a.base == l.base && len(a.loads) == ranks { // tables that rules place depend on the base
+		for same < len(l.marks) && slices.Equal(l.chosen[:same*markWords], a.chosen[:same*markWords]) {
+			same++
+		}
+	}
+	l.base, l.chosen = a.base, append(l.chosen[:0], a.chosen...)
+	if l.marks = l.marks[:same]; same == 0 {
+		a.pieces = a.pieces[:0]
+		a.loads = slices.Grow(a.loads[:0], ranks)[:ranks]
+		a.seconds = slices.Grow(a.seconds[:0], ranks)[:ranks]
+		clear(a.loads)
+		clear(a.seconds)
+		return 0
+	}
+	m := &l.marks[same-1]
+	a.pieces = a.pieces[:m.pieces]
+	copy(a.loads, m.loads)
+	copy(a.seconds, m.seconds)
+	return (same - 1) * markWords
+}
+
+// mark notes what ranks have before a word of chosen.
+func (a *assignment) mark(word int) {
+	l := &a.last
+	if word%markWords > 0 || word/markWords != len(l.marks) {
+		return
+	}
+	if len(l.marks) < cap(l.marks) {
+		l.marks = l.marks[:len(l.marks)+1]
+	} else {
+		l.marks = append(l.marks, mark{})
+	}
+	m := &l.marks[len(l.marks)-1]
+	m.pieces, m.loads, m.seconds = len(a.pieces), append(m.loads[:0], a.loads...),
+		append(m.seconds[:0], a.seconds...)
+}
+
 // assign places the tables as chosen. It returns the tables for which no rank has room.
 func (a *assignment) assign(choices []int) (full []int) {
-	a.pieces, a.base, a.full = a.pieces[:0], rankLoad{}, a.full[:0]
+	a.base, a.full = rankLoad{}, a.full[:0]
 	clear(a.chosen)
 	used, last := 0, -1 // the last rank that a rule names
 	for i := range a.tables {
@@ -236,11 +368,11 @@ func (a *assignment) assign(choices []int) (full []int) {
 	}
 	// Ranks without a piece are all alike: a server more than could be used stands for them.
 	ranks := max(min(a.net.ranks, used+a.net.perServer), last+1)
-	a.loads, a.seconds = slices.Grow(a.loads[:0], ranks)[:ranks], slices.Grow(a.seconds[:0], ranks)[:ranks]
-	clear(a.loads)
-	clear(a.seconds)
-	for word, set := range a.chosen {
-		for ; set != 0; set &= set - 1 {
+	for word := a.resume(ranks); word < len(a.chosen); word++ {
+		if len(a.full) == 0 { // else a call that resumes here would not know them
+			a.mark(word)
+		}
+		for set := a.chosen[word]; set != 0; set &= set - 1 {
 			if x := a.sequence[64*word+bits.TrailingZeros64(set)].piece; !a.assignTable(x) {
 				a.full = append(a.full, x.table)
 			}
@@ -292,15 +424,14 @@ func (a *assignment) rankFor(x *piece) int {
 func (a *assignment) leastLoaded(o *option) (at int) {
 	at = -1
 	least := math.Inf(1)
-	for r := 0; r+o.ranks <= len(a.seconds); r += o.ranks {
-		if a.seconds[r] < least {
-			at, least = r, a.seconds[r]
+	if o.ranks == 1 {
+		for r, s := range a.seconds {
+			if s < least && a.loads[r].fits(o, &a.base, &a.room) {
+				at, least = r, s
+			}
 		}
-	}
-	if at >= 0 && a.loads[at].fits(o, &a.base, &a.room) {
 		return at
 	}
-	at, least = -1, math.Inf(1)
 	for r := 0; r+o.ranks <= len(a.seconds); r += o.ranks {
 		if s := a.seconds[r]; s < least && a.loads[r].fits(o, &a.base, &a.room) {
 			at, least = r, s
@@ -319,9 +450,13 @@ func (a *assignment) score() float64 {
 // takes what a collective takes once: as often as there are kinds of collectives, and a tenth of it for each
 // layout, for the launches of a lookup and an update.
 func (a *assignment) scores() (seconds, times float64) {
-	seen := make([]Layout, 0, 8)
+	seen, last := make([]Layout, 0, 8), Layout("")
 	for i := range a.pieces {
-		if layout := a.pieces[i].layout; !slices.Contains(seen, layout) {
+		layout := a.pieces[i].layout
+		if layout == last { // as most are
+			continue
+		}
+		if last = layout; !slices.Contains(seen, layout) {
 			seen = append(seen, layout)
 			times += 1. / 10
 		}
@@ -435,6 +570,9 @@ func (l *rankLoad) take(o *option) {
 func (a *assignment) noRoom(t *placed, o *option) error {
 	p := a.placer
 	for _, rank := range t.rule.Ranks {
+		if o.ranks == a.net.ranks {
+			break // it is in the base, beside which no rank has anything yet
+		}
 		if a.loads[rank].fits(o, &a.base, &a.room) {
 			continue
 		}

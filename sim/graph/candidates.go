@@ -45,7 +45,7 @@ func (p *placer) place() ([]*plan, error) {
 		if a.once = x.once; x.perByte != last.perByte {
 			p.estimate(x.times)
 			a.arrange()
-			a.tried = map[start]tried{}
+			a.tried, a.outcomes = map[start]tried{}, map[string]outcome{}
 		}
 		last = *x
 		if choices, err := a.search(); err != nil {
@@ -198,7 +198,7 @@ func (a *assignment) arrange() {
 	for at, x := range a.sequence {
 		a.turns[x.table][x.choice] = at
 	}
-	a.chosen = make([]uint64, (len(a.sequence)+63)/64)
+	a.chosen, a.last.marks = make([]uint64, (len(a.sequence)+63)/64), nil
 }
 
 // turn is the first part of a table in one of its layouts.

@@ -38,8 +38,11 @@ type Staleness struct {
 // batch are not known. The count stays open until the batch is routed, and includes the batch if it has rows
 // on the PS of the read.
 //
-// Cost: a read visits one or two words for each rank while fewer than 64 steps of the rank are in flight.
-// Memory is proportional to the number of batches in flight.
+// Cost: the first read of a step on a PS, and a read while some rank is not routed up to the step, visit one
+// or two words for each rank while fewer than 64 steps of the rank are in flight. Other reads cost as much as
+// there are different numbers of missed steps, unless reads of a PS are of more than talliesMost steps in
+// turn. A put that is applied changes the count of its rank in as many tallies as later steps are read. Memory
+// is proportional to the number of batches in flight, and to ranks × talliesMost at most for the tallies.
 type Meter struct {
 	ranks       int32
 	ledger      ledger
@@ -186,22 +189,33 @@ func (m *Meter) read(ps, reader, step int32) {
 	}
 	// The reader's own batch is outstanding, unless records were merged without all earlier ones.
 	m.closed.Inflight.Add(max(m.outstanding-1, 0))
-	missed, times := 0, uint64(0) // neighbouring ranks often miss the same number
+	if step > m.ledger.front.lowest {
+		m.readRanks(ps, reader, step)
+		return
+	}
+	own := m.ledger.count(ps, reader, step)
+	m.closed.Own.Add(own)
+	for n, ranks := range m.ledger.tallyOf(ps, step) {
+		if n == own {
+			ranks-- // the reader
+		}
+		m.closed.Cross.AddCount(n, uint64(ranks))
+	}
+}
+
+// readRanks measures the missed steps of a read one rank after the other. The counts of ranks that are not
+// routed up to the step stay open.
+func (m *Meter) readRanks(ps, reader, step int32) {
 	for rank := range m.ranks {
-		n := m.ledger.count(ps, rank, step)
-		switch {
+		switch n := m.ledger.count(ps, rank, step); {
 		case step > m.ledger.routed(rank):
 			m.open[rank] = append(m.open[rank], openCount{ps, reader, step, n})
 		case rank == reader:
 			m.closed.Own.Add(n)
-		case n == missed:
-			times++
 		default:
-			m.closed.Cross.AddCount(missed, times)
-			missed, times = n, 1
+			m.closed.Cross.Add(n)
 		}
 	}
-	m.closed.Cross.AddCount(missed, times)
 }
 
 // push measures a push, unless the meter has not seen the pull.

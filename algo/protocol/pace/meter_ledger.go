@@ -19,6 +19,8 @@ type ledger struct {
 	spans      []span   // by rank
 	left       []int32  // number of missing puts by rank and step mod 64 × width, or unrouted
 	closed     []int32  // by PS: the number of closed steps; no put of a closed step is missing
+	front      front
+	tallies    []tallies // by PS
 }
 
 // span is the window of one rank: the steps in [first, last). All steps below routed are routed.
@@ -28,7 +30,8 @@ type span struct{ first, routed, last int32 }
 const unrouted = -1
 
 func newLedger(ranks, pss int32) ledger {
-	l := ledger{ranks: ranks, pss: pss, spans: make([]span, ranks), closed: make([]int32, pss)}
+	l := ledger{ranks: ranks, pss: pss, spans: make([]span, ranks), closed: make([]int32, pss),
+		front: newFront(ranks), tallies: make([]tallies, pss)}
 	l.widen(1)
 	return l
 }
@@ -124,8 +127,12 @@ func (l *ledger) route(rank, step int32, rows []int32) (counted []int32, first b
 	}
 	*l.leftOf(rank, step) = touched
 	s.last = max(s.last, step+1)
+	before := s.routed
 	for s.routed < s.last && *l.leftOf(rank, s.routed) != unrouted {
 		s.routed++
+	}
+	if s.routed > before {
+		l.front.move(before, s.routed)
 	}
 	l.forget(rank)
 	return rows, true
@@ -144,6 +151,7 @@ func (l *ledger) apply(ps, rank, step int32) {
 	if !l.missing(ps, rank, step) {
 		return
 	}
+	l.tallyApplied(ps, rank, step)
 	*l.word(ps, rank, step/64) &^= 1 << (step % 64)
 	*l.leftOf(rank, step)--
 	l.forget(rank)

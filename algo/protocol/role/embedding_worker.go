@@ -1,10 +1,8 @@
 package role
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
@@ -18,9 +16,18 @@ import (
 type EmbeddingWorker struct {
 	cfg     *Config
 	index   int32
-	done    []progress        // by rank: batches that every PS has acknowledged
-	batches []*embeddingBatch // in the order of ranks and steps
+	done    []progress  // by rank: batches that every PS has acknowledged
+	batches []heldBatch // in the order of ranks and steps
 }
+
+// heldBatch is a batch with its key, so that a search touches no batch.
+type heldBatch struct {
+	key uint64
+	*embeddingBatch
+}
+
+// batchKey orders batches by rank, then by step.
+func batchKey(rank, step int32) uint64 { return uint64(uint32(rank))<<32 | uint64(uint32(step)) }
 
 // embeddingBatch is the state of one batch in an EW.
 type embeddingBatch struct {
@@ -83,7 +90,7 @@ func (e *EmbeddingWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 			in.Work.Step, in.Reason))
 	case Stop:
 		for _, b := range e.batches {
-			e.release(b, out)
+			e.release(b.embeddingBatch, out)
 		}
 		e.batches = nil
 	}
@@ -170,7 +177,7 @@ func (e *EmbeddingWorker) raiseFloor(rank, floor int32, out *Outputs) {
 	kept := first
 	for i := first; i < last; i++ {
 		if b := e.batches[i]; b.ids != working && b.pool != working && b.merge != working {
-			e.release(b, out)
+			e.release(b.embeddingBatch, out)
 		} else {
 			e.batches[kept] = b
 			kept++
@@ -201,10 +208,16 @@ func (e *EmbeddingWorker) remove(rank, step int32) {
 
 // search returns the place of a batch, and whether it is there.
 func (e *EmbeddingWorker) search(rank, step int32) (place int, found bool) {
-	return sort.Find(len(e.batches), func(i int) int {
-		b := e.batches[i]
-		return cmp.Or(cmp.Compare(rank, b.rank), cmp.Compare(step, b.step))
-	})
+	key := batchKey(rank, step)
+	low, high := 0, len(e.batches)
+	for low < high {
+		if middle := int(uint(low+high) >> 1); e.batches[middle].key < key {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, low < len(e.batches) && e.batches[low].key == key
 }
 
 func (e *EmbeddingWorker) find(rank, step int32) *embeddingBatch {
@@ -212,18 +225,18 @@ func (e *EmbeddingWorker) find(rank, step int32) *embeddingBatch {
 	if !found {
 		return nil
 	}
-	return e.batches[i]
+	return e.batches[i].embeddingBatch
 }
 
 // open returns the batch of m, and adds it if it is new.
 func (e *EmbeddingWorker) open(m msg.Message) *embeddingBatch {
 	i, found := e.search(m.Rank, m.Step)
 	if !found {
-		e.batches = slices.Insert(e.batches, i, &embeddingBatch{
+		e.batches = slices.Insert(e.batches, i, heldBatch{batchKey(m.Rank, m.Step), &embeddingBatch{
 			rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples,
-		})
+		}})
 	}
-	return e.batches[i]
+	return e.batches[i].embeddingBatch
 }
 
 // receiveGetEmbeddings starts stage GE, or handles a repeated request.
@@ -381,8 +394,9 @@ func (e *EmbeddingWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 // request about an earlier step than all unanswered requests needs no credit, because these may be waiting
 // for it.
 func (e *EmbeddingWorker) sendQueued(shard, rank int32, out *Outputs) {
-	e.sendQueuedOfKind(msg.Lookup, shard, rank, out)
-	e.sendQueuedOfKind(msg.Put, shard, rank, out)
+	mine := e.batchesOf(rank)
+	e.sendQueuedOfKind(msg.Lookup, shard, mine, out)
+	e.sendQueuedOfKind(msg.Put, shard, mine, out)
 }
 
 func (e *EmbeddingWorker) sendQueuedToAll(rank int32, out *Outputs) {
@@ -391,10 +405,10 @@ func (e *EmbeddingWorker) sendQueuedToAll(rank int32, out *Outputs) {
 	}
 }
 
-func (e *EmbeddingWorker) sendQueuedOfKind(k msg.Kind, shard, rank int32, out *Outputs) {
+// sendQueuedOfKind is sendQueued for requests of one kind, of the batches of one rank in step order.
+func (e *EmbeddingWorker) sendQueuedOfKind(k msg.Kind, shard int32, mine []heldBatch, out *Outputs) {
 	var used window
 	oldest := e.cfg.Steps
-	mine := e.batchesOf(rank)
 	for _, b := range mine {
 		if xs := b.requests(k); xs != nil && xs[shard] == asked {
 			used = used.add(b.bytes(k, shard))
@@ -412,15 +426,18 @@ func (e *EmbeddingWorker) sendQueuedOfKind(k msg.Kind, shard, rank int32, out *O
 		}
 		oldest = min(oldest, b.step)
 		xs[shard] = asked
-		e.sendRequest(k, b, shard, out)
+		e.sendRequest(k, b.embeddingBatch, shard, out)
 	}
 }
 
 // batchesOf returns the batches of one rank, in step order.
-func (e *EmbeddingWorker) batchesOf(rank int32) []*embeddingBatch {
-	lo, _ := e.search(rank, 0)
-	hi, _ := e.search(rank+1, 0)
-	return e.batches[lo:hi]
+func (e *EmbeddingWorker) batchesOf(rank int32) []heldBatch {
+	first, _ := e.search(rank, 0)
+	end := first
+	for end < len(e.batches) && e.batches[end].key < batchKey(rank+1, 0) {
+		end++
+	}
+	return e.batches[first:end]
 }
 
 func (e *EmbeddingWorker) resendUnanswered(b *embeddingBatch, k msg.Kind, out *Outputs) {
@@ -484,9 +501,9 @@ func (e *EmbeddingWorker) Clone() Role {
 	c.done = cloneAll(e.done)
 	c.batches = slices.Clone(e.batches)
 	for i := range c.batches {
-		b := *c.batches[i]
+		b := *c.batches[i].embeddingBatch
 		b.lookups, b.puts = slices.Clone(b.lookups), slices.Clone(b.puts)
-		c.batches[i] = &b
+		c.batches[i].embeddingBatch = &b
 	}
 	return &c
 }

@@ -1,9 +1,6 @@
 package role
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // request is a lookup, put, pull or push in a PS.
 type request struct {
@@ -88,16 +85,22 @@ func appendRequests(dst []byte, rs []request) []byte {
 	return dst
 }
 
-func (r request) compare(rank, step int32) int {
-	return cmp.Or(cmp.Compare(r.step, step), cmp.Compare(r.rank, rank))
-}
+// orderKey orders requests by step, then by rank.
+func orderKey(rank, step int32) uint64 { return uint64(uint32(step))<<32 | uint64(uint32(rank)) }
 
 // place returns the index of the first request that is not before a rank and step. Requests are ordered by
 // step, then by rank.
 func place(rs []request, rank, step int32) int {
-	i, _ := slices.BinarySearchFunc(rs, rank,
-		func(r request, rank int32) int { return r.compare(rank, step) })
-	return i
+	key := orderKey(rank, step)
+	low, high := 0, len(rs)
+	for low < high {
+		if middle := int(uint(low+high) >> 1); orderKey(rs[middle].rank, rs[middle].step) < key {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
 }
 
 // has reports whether a request is there.
