@@ -41,8 +41,8 @@ type Staleness struct {
 // Cost: the first read of a step on a PS, and a read while some rank is not routed up to the step, visit one
 // or two words for each rank while fewer than 64 steps of the rank are in flight. Other reads cost as much as
 // there are different numbers of missed steps, unless reads of a PS are of more than talliesMost steps in
-// turn. A put that is applied changes the count of its rank in as many tallies as later steps are read. Memory
-// is proportional to the number of batches in flight, and to ranks × talliesMost at most for the tallies.
+// turn. A put that is applied changes the count of its rank in as many tallies as later steps are read.
+// Memory is proportional to the number of batches in flight, and for tallies at most to ranks × talliesMost.
 type Meter struct {
 	ranks       int32
 	ledger      ledger
