@@ -85,9 +85,11 @@ func TestEpochsAtTheLimitAreNamed(t *testing.T) {
 	for epochs, want := range map[int]bool{1: false, 2: true} {
 		r := report{Model: model.DLRM}
 		r.job.Training.Epochs = epochs
-		r.Validation = &validation{Rows: 100, Model: model.DLRM, Epochs: epochs, Curve: curve}
+		r.Tried = []tried{{Rows: 100, Model: model.DLRM, Epochs: epochs, Curve: curve, Chosen: true}}
 		var text strings.Builder
-		r.writeChosen(&text)
+		if err := r.writeChosen(&text); err != nil {
+			t.Fatal(err)
+		}
 		if got := strings.Contains(text.String(), "(--epochs 4 --validation 0.1 does)"); got != want {
 			t.Errorf("%d of 2 epochs: %s", epochs, text.String())
 		}

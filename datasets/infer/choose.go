@@ -36,18 +36,6 @@ func Share(set *datasets.Dataset) float64 {
 	return min(max(shareLeast, rowsHeld/float64(max(set.TrainRows(), 1))), shareMost)
 }
 
-// Prefer returns the job of the simpler choice, a baseline, if it predicts the same held-back rows better,
-// and else that of the first choice. Where labels follow from single columns, a factorization only adds
-// noise.
-func Prefer(first, baseline *Choice) job.Job {
-	if baseline == nil || baseline.Held != first.Held || !(baseline.Best().Loss() < first.Best().Loss()) {
-		return first.Job
-	}
-	j, simple := first.Job, baseline.Job
-	j.Model, j.Rows, j.Training.Epochs = simple.Model, simple.Rows, simple.Training.Epochs
-	return j
-}
-
 // Decide returns the job of a table with the derived slots, the model and the number of epochs that held-back
 // rows choose. Where the rows are too few to choose, or stay in their file because memory is scarce, the
 // epochs are those of EpochsWithout.
@@ -60,11 +48,11 @@ func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Bac
 		return j, nil
 	}
 	share := Share(set)
-	d, err := Derive(ctx, j, set, reopen, share, m)
+	variants, err := Derive(ctx, j, set, reopen, share, m)
 	if err != nil {
 		return j, err
 	}
-	first, err := ChooseEpochs(ctx, d.Job, d.Set, share, m)
+	err = TryNetworks(ctx, variants, share, m)
 	if ctx.Err() != nil {
 		return j, err
 	}
@@ -72,7 +60,8 @@ func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Bac
 		j.Training.Epochs = EpochsWithout(set)
 		return j, nil
 	}
-	return Prefer(first, d.Choice), nil
+	_, j = Choose(variants, true)
+	return j, nil
 }
 
 // reopen reads the data of a job whose paths are absolute.

@@ -49,6 +49,8 @@ func networks() []network {
 	dlrm := model.Spec{Kind: model.DLRM, EmbeddingDim: 3, Bottom: []int{4}, Top: []int{5, 4},
 		Activation: model.ReLU}
 	deep := model.Spec{Kind: model.DeepFM, EmbeddingDim: 3, Top: []int{5, 4}, Activation: model.ReLU}
+	wide := deep
+	wide.Wide = []string{"user"}
 	heads := []model.Head{{Layers: []int{4}}, {Weight: 0.25, PositiveWeight: 3}}
 	return []network{
 		{"logistic regression", model.Spec{Kind: model.LogisticRegression}, schema(1, 3, 0, 1)},
@@ -57,6 +59,7 @@ func networks() []network {
 			schema(2, 0, 3, 2)},
 		{"fm", model.Spec{Kind: model.FactorizationMachine, Factors: 4}, schema(5, 3, 0, 1)},
 		{"deepfm", deep, schema(4, 2, 0, 1)},
+		{"deepfm with a wide slot", wide, schema(4, 2, 0, 1)},
 		{"deepfm without numeric features", deep, schema(4, 0, 0, 1)},
 		{"dlrm", dlrm, schema(3, 2, 0, 1)},
 		{"dlrm without numeric features", dlrm, schema(3, 0, 0, 1)},
