@@ -203,16 +203,18 @@ func (t *tried) slots() string {
 
 // triedTable returns the table of the models that were tried on held-back rows, the best first.
 func (r *report) triedTable() cli.Table {
-	t := cli.Table{Header: []string{"tried on held-back rows", "derived slots", "rows", "epochs",
-		r.errorName()}, Words: 2}
+	t := cli.Table{Header: []string{"tried on held-back rows", "rows", "epochs", r.errorName()}, Words: 1}
+	if r.Derived != nil {
+		t.Header, t.Words = slices.Insert(t.Header, 1, "derived slots"), 2
+	}
 	all := slices.Clone(r.Tried)
 	slices.SortStableFunc(all, func(a, b tried) int { return cmp.Compare(a.lowest(), b.lowest()) })
 	for _, one := range all {
-		slots := ""
+		cells := []string{one.Model, fmt.Sprint(one.Rows), fmt.Sprint(one.Epochs), r.lossText(one.lowest())}
 		if r.Derived != nil {
-			slots = one.slots()
+			cells = slices.Insert(cells, 1, one.slots())
 		}
-		t.Add(one.Model, slots, fmt.Sprint(one.Rows), fmt.Sprint(one.Epochs), r.lossText(one.lowest()))
+		t.Add(cells...)
 	}
 	return t
 }
