@@ -82,12 +82,13 @@ func TestModelsThatGainLittleAreNamed(t *testing.T) {
 	}{
 		{"better", modelOf(labels, 0.7), modelOf(labels, 0.69), ""},
 		{"worse", modelOf(labels, 0.69), modelOf(labels, 0.7), "hybrid: log loss 0.3711, where the logistic"},
-		// The log loss rises by ln(0.7/0.28) = 0.92 for 16 rows, and falls by ln(0.72/0.7) = 0.028 for 384: by
-		// 0.0096 in the mean, with a deviation of 0.19 and so a standard error of 0.0093.
+		// The log loss rises by ln(0.7/0.28) = 0.92 for 16 rows, and falls by ln(0.72/0.7) = 0.028 for 384:
+		// by 0.0096 in the mean, with a deviation of 0.19 and so a standard error of 0.0093.
 		{"worse by chance", wrong(modelOf(labels, 0.72), 16), modelOf(labels, 0.7), ""},
 		// It falls by ln(1.1) = 0.095 for 219 rows, and rises by ln(1/0.9) = 0.105 for 181.
 		{"nearly a guess", wrong(modelOf(labels, 0.55), 181), modelOf(labels, 0.5),
-			"hybrid: log loss 0.6886 is hardly below the 0.6931 of a constant guess, by no more than the draw"},
+			"hybrid: log loss 0.6886 is hardly below the 0.6931 of a constant guess, by no more than the " +
+				"draw of 400 test rows"},
 	} {
 		r := report{Seeds: 1, Runs: []row{c.line}, Baselines: []row{c.other},
 			guess: guess{ConstantLogLoss: math.Ln2, mean: 0.5, labels: labels, classes: true}}

@@ -88,8 +88,8 @@ func TestChosenJobsLearn(t *testing.T) {
 }
 
 // Of the networks and regressions of all variants, the one with the lowest log loss of the same rows is
-// chosen, and the first one of equals, networks before regressions; a regression of other rows is not, nor any
-// where none is asked for.
+// chosen, and the first one of equals, networks before regressions; a regression of other rows is not, nor
+// any where none is asked for.
 func TestChooseTakesTheBestModelOfAllVariants(t *testing.T) {
 	model := func(kind string, loss float64, held int) *Choice {
 		j := job.Default()

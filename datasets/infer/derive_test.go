@@ -157,7 +157,8 @@ func TestNothingIsDerivedFromNoise(t *testing.T) {
 
 // Slots that are found in the rows before those held back, and mislead there, are not kept.
 func TestSlotsThatPredictWorseAreNotKept(t *testing.T) {
-	all, best, j := derive(t, job.Split{How: job.SplitLast, Test: 0.2}, func(row, a, b, _ int, _ float64) float64 {
+	latest := job.Split{How: job.SplitLast, Test: 0.2}
+	all, best, j := derive(t, latest, func(row, a, b, _ int, _ float64) float64 {
 		if row < 2400 {
 			return 0.2 + 0.6*float64((a+b)%2)
 		}

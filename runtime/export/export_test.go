@@ -468,7 +468,7 @@ func TestExportedProgramNamesWhatItsPythonLacks(t *testing.T) {
 	fails := func(want string) {
 		t.Helper()
 		// -S leaves out the packages that are installed, but not those beside the program.
-		out, err := exec.Command(python, "-S", filepath.Join(folder, "predict.py"), "rows.csv").CombinedOutput()
+		out, err := exec.Command(python, "-S", filepath.Join(folder, "predict.py"), "rows").CombinedOutput()
 		if got := string(out); err == nil || got != want {
 			t.Errorf("%q, error %v; want %q", got, err, want)
 		}

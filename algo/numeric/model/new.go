@@ -86,8 +86,8 @@ func (s *Spec) checkWide(schema *batch.Schema) error {
 		}
 	}
 	if n := len(s.wideSlots(schema)); n > 0 && n == len(schema.Slots) && len(schema.Dense) == 0 {
-		return fmt.Errorf("model: %w: wide: it names all %d slots, and there is no numeric feature: leave one "+
-			"out", ErrSchema, n)
+		return fmt.Errorf("model: %w: wide: it names all %d slots, and there is no numeric feature: leave "+
+			"one out", ErrSchema, n)
 	}
 	return nil
 }

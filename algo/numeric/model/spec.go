@@ -71,9 +71,9 @@ type Spec struct {
 	// as in deepfm.
 	Factors int `yaml:"factors"`
 	// Wide names slots of an fm or a deepfm whose ids have a linear weight alone and no factors, as the
-	// crosses of Wide & Deep have: ids that stand for several columns, whose factors would learn each training
-	// row by heart. Their rows are as long as others, and the values behind the first are not used. One slot
-	// or numeric feature must be left.
+	// crosses of Wide & Deep have: ids that stand for several columns, whose factors would learn the
+	// training rows by heart. Their rows are as long as others, and the values behind the first are not used.
+	// One slot or numeric feature must be left.
 	Wide []string `yaml:"wide,omitempty,flow"`
 	// SparseTower and DenseTower are the layers that the pooled embeddings and the
 	// numeric features of a feed-forward network pass before they are joined; nothing
