@@ -71,6 +71,17 @@ func networks() []network {
 	}
 }
 
+// networkNamed returns the network of networks that has a name.
+func networkNamed(t *testing.T, name string) network {
+	t.Helper()
+	all := networks()
+	at := slices.IndexFunc(all, func(n network) bool { return n.name == name })
+	if at < 0 {
+		t.Fatalf("no network %q", name)
+	}
+	return all[at]
+}
+
 // inputs returns a part of random samples, in groups of given sizes, and its pooled embeddings.
 func inputs(r *rand.Rand, l *model.Layout, groups []int) (*batch.Part, []float32) {
 	p := &batch.Part{Batch: &batch.Batch{}, Bounds: []int{0}}
@@ -250,9 +261,9 @@ func TestOptimizerStepsAreThoseOfTheHost(t *testing.T) {
 		{Kind: opt.Adam, Rate: 0.01, Epsilon: 1e-8, Beta1: 0.9, Beta2: 0.999, ClipNorm: 1,
 			Schedule: schedule},
 	} {
-		n := networks()[5]
+		n := networkNamed(t, "dlrm")
 		if o.Kind == opt.SGD { // the others make steps of rounding errors in front of batch norm
-			n = networks()[10]
+			n = networkNamed(t, "batch norm, two heads")
 		}
 		device, host, l := pair(t, g, n, &o, job.FP32, 2, 20)
 		r := rand.New(rand.NewPCG(1, 2))
@@ -308,7 +319,7 @@ func exchange(t *testing.T, a, b model.Weights) {
 // an all-reduce makes of a bucket that is done.
 func TestWhatIsNotFiniteIsNamed(t *testing.T) {
 	g, optimizer := open(t, 1, job.Default()), opt.DefaultDense()
-	nan, n := float32(math.NaN()), networks()[len(networks())-1] // one layer behind towers
+	nan, n := float32(math.NaN()), networkNamed(t, "one layer") // behind towers
 	_, _, l := pair(t, g, n, &optimizer, job.FP32, 2, 20)
 	for _, c := range []struct {
 		want  string
