@@ -21,7 +21,8 @@ import (
 
 // chosen is what was chosen on held-back training rows before the runs.
 type chosen struct {
-	// Tried are the models that were tried on these rows; none where nothing was to be chosen.
+	// Tried are the models that were tried on these rows. A logistic regression is also where no model is
+	// chosen: its own rate and number of epochs are.
 	Tried []tried `json:"tried,omitempty"`
 	// Derived are the slots that were derived from the columns of a table; nil: none were tried.
 	Derived *derived `json:"derived,omitempty"`
@@ -35,10 +36,11 @@ type tried struct {
 	Model   string             `json:"model"`
 	Derived bool               `json:"derived,omitempty"` // with the derived slots
 	Wide    bool               `json:"wide,omitempty"`    // those of pairs have weights alone (model.wide)
+	Part    bool               `json:"part,omitempty"`    // on a part of the rows, to choose what to try on all
 	Rows    int                `json:"rows"`              // training rows held back
 	Epochs  int                `json:"epochs"`            // with the lowest log loss on these rows
 	Curve   []evaluation.Point `json:"curve"`             // after each epoch, on these rows
-	Chosen  bool               `json:"chosen,omitempty"`  // the job has this model
+	Chosen  bool               `json:"chosen,omitempty"`  // the job has this model: one at most
 }
 
 // derived is how slots were derived.
@@ -86,22 +88,27 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 		return err
 	}
 	best := all[0]
+	var taken *infer.Choice
+	regression := false
 	switch {
 	case network:
-		best, *j = infer.Choose(all, f.table.file != "" && mayGiveWay(j.Model.Kind))
+		regression = f.table.file != "" && mayGiveWay(j.Model.Kind)
+		best, taken, *j = infer.Choose(all, regression)
 		f.opened = best.Set
 	case f.validation > 0: // too few rows to choose on
 		j.Training.Epochs = infer.EpochsWithout(f.opened)
 	}
-	f.chosen = newChosen(all, best, j, network)
+	f.chosen = newChosen(all, best, taken)
+	f.chosen.compared = regression && best.Regression != nil && best.Regression.Held == taken.Held
 	if baseline {
 		f.chosen.baseline = &best.Baseline
 	}
 	return nil
 }
 
-// newChosen returns what was tried of the variants of a job, of which one was chosen, with a model.
-func newChosen(all []*infer.Variant, best *infer.Variant, j *job.Job, network bool) (c chosen) {
+// newChosen returns what was tried of the variants of a job, of which one was chosen, with the model that was
+// taken, or none.
+func newChosen(all []*infer.Variant, best *infer.Variant, taken *infer.Choice) (c chosen) {
 	if len(all) > 1 {
 		c.Derived = &derived{Used: best != all[0]}
 		for _, slot := range all[1].Job.Data.Derived {
@@ -114,11 +121,12 @@ func newChosen(all []*infer.Variant, best *infer.Variant, j *job.Job, network bo
 				continue
 			}
 			one := newTried(choice, i > 0)
-			one.Chosen = network && v == best && one.Model == j.Model.Kind && choice != v.Part
+			one.Part = choice == v.Part
+			one.Chosen = choice == taken
 			if v == best && choice == v.Regression {
 				c.regressed = &one
 			}
-			if i < 2 || choice != v.Regression { // variants 1 and 2 have the same columns
+			if i < 2 || choice != v.Regression || one.Chosen { // variants 1 and 2 have the same columns
 				c.Tried = append(c.Tried, one)
 			}
 		}

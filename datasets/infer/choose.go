@@ -54,13 +54,13 @@ func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Bac
 	}
 	err = TryNetworks(ctx, variants, share, m)
 	if ctx.Err() != nil {
-		return j, err
+		return j, context.Cause(ctx)
 	}
 	if err != nil {
 		j.Training.Epochs = EpochsWithout(set)
 		return j, nil
 	}
-	_, j = Choose(variants, true)
+	_, _, j = Choose(variants, true)
 	return j, nil
 }
 
@@ -102,7 +102,7 @@ func Baseline(ctx context.Context, j job.Job, set *datasets.Dataset, share float
 	}
 	choice, err := choose(ctx, candidates, set, share, most, m)
 	if ctx.Err() != nil {
-		return j, nil, err
+		return j, nil, context.Cause(ctx)
 	}
 	if err != nil {
 		j.Training.Epochs = own
@@ -118,6 +118,7 @@ func logistic(j job.Job) job.Job {
 	j.Training.ClearDelays() // also where the job is sequential
 	heads := j.Model.Heads
 	j.Model.Kind, j.Model.Heads = model.LogisticRegression, make([]model.Head, len(heads))
+	j.Model.Wide = nil // all its slots are
 	for i, head := range heads {
 		j.Model.Heads[i] = head
 		j.Model.Heads[i].Layers, j.Model.Heads[i].Weight = nil, 0
@@ -132,8 +133,8 @@ func logistic(j job.Job) job.Job {
 	return j
 }
 
-// choose tries jobs on the rows of a data set that are left when a share is held back, of at most the
-// first most rows.
+// choose tries jobs on the rows of a data set that are left when a share is held back, of at most some rows
+// (Dataset.HoldBack).
 func choose(ctx context.Context, jobs []job.Job, set *datasets.Dataset, share float64, most int,
 	m backend.Backend) (*Choice, error) {
 	part, err := set.HoldBack(share, set.Latest, jobs[0].Training.Seed, most)

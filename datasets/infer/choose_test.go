@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"tandem/algo/exec/selection"
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
 )
@@ -50,7 +52,7 @@ func chosenJob(t *testing.T, set *datasets.Dataset, data job.Data) (j job.Job, f
 	if err != nil || baseline == nil {
 		t.Fatal(err)
 	}
-	_, j = Choose([]*Variant{{Job: j, Set: set, Network: first, Regression: baseline}}, true)
+	_, _, j = Choose([]*Variant{{Job: j, Set: set, Network: first, Regression: baseline}}, true)
 	return j, first, baseline
 }
 
@@ -120,8 +122,9 @@ func TestChooseTakesTheBestModelOfAllVariants(t *testing.T) {
 			v.Job.Training.Mode = job.Hybrid
 			v.Network.Job.Training.Mode = job.Hybrid
 		}
-		best, j := Choose(all, c.regressions)
-		if best != all[c.variant] || j.Model.Kind != c.want || j.Training.Mode != job.Hybrid {
+		best, choice, j := Choose(all, c.regressions)
+		if best != all[c.variant] || j.Model.Kind != c.want || j.Training.Mode != job.Hybrid ||
+			choice.Job.Model.Kind != c.want || choice != best.Network && choice != best.Regression {
 			t.Errorf("%+v: a %s in mode %s", c, j.Model.Kind, j.Training.Mode)
 		}
 	}
@@ -178,7 +181,7 @@ func TestASlotOfPairsDoesNotTakeTheTastesOfTheNetwork(t *testing.T) {
 				namesOf(v.Job.Data.Derived), v.Network.Best().LogLoss)
 		}
 	}
-	if best, chosen := Choose(all, true); chosen.Model.Kind != model.DeepFM ||
+	if best, _, chosen := Choose(all, true); chosen.Model.Kind != model.DeepFM ||
 		best.Network.Best().LogLoss > min(given.Network.Best().LogLoss, more.Network.Best().LogLoss) {
 		t.Errorf("chosen: a %s with slots %v", chosen.Model.Kind, namesOf(chosen.Data.Derived))
 	}
@@ -210,6 +213,136 @@ func TestShare(t *testing.T) {
 		set, _ := generated(t, min(rows, 20_000), 0)
 		if got := Share(set); got != want && rows <= 20_000 {
 			t.Errorf("%d rows: %v, want %v", rows, got, want)
+		}
+	}
+}
+
+// threeVariants returns variants of some rows whose networks differ in their rate: a good one first, one that
+// hardly learns, and one that learns less.
+func threeVariants(t *testing.T, rows int) []*Variant {
+	t.Helper()
+	set, data := generated(t, rows, 0)
+	var all []*Variant
+	for _, rate := range []float64{0.1, 1e-9, 0.001} {
+		j := Job(set)
+		j.Name, j.Data = "test", data
+		j.Training.Epochs = 2
+		j.Rows.Optimizer.Rate, j.Model.Optimizer.Rate = rate, rate
+		all = append(all, &Variant{Job: j, Set: set})
+	}
+	return all
+}
+
+// diverge lets the network of a variant diverge.
+func (v *Variant) diverge() { v.Job.Rows.Optimizer.Rate, v.Job.Model.Optimizer.Rate = 1e30, 1e30 }
+
+// A part of many rows decides which network is tried on all; of few, all are. What fails is left out.
+func TestTryNetworks(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rows   int
+		change func(all []*Variant)
+		parts  string // variants with a choice on a part
+		tried  string // on all rows
+		fails  bool
+	}{
+		{"few rows", 2000, func([]*Variant) {}, "", "012", false},
+		{"many rows", 1000, func([]*Variant) {}, "012", "0", false},
+		{"the best is not the first", 1000, func(all []*Variant) { all[0], all[2] = all[2], all[0] }, "012",
+			"2", false},
+		{"a part fails", 1000, func(all []*Variant) { all[0].diverge() }, "12", "2", false},
+		{"all parts fail", 2, func([]*Variant) {}, "", "012", false},
+		{"a network fails", 2000, func(all []*Variant) { all[0].diverge() }, "", "12", false},
+		{"all networks fail", 2000, func(all []*Variant) {
+			for _, v := range all {
+				v.diverge()
+			}
+		}, "", "", true},
+		{"the best of the parts fails on all rows", 1000, func(all []*Variant) {
+			bad := *all[0].Set // with a label that is not finite among the rows of no part
+			all[0].Set = &bad
+			bad.Train = spoilt(t, all[0].Set, 1000)
+		}, "012", "2", false},
+	} {
+		all := threeVariants(t, 2000)
+		c.change(all)
+		err := tryNetworks(t.Context(), all, 0.2, c.rows, backend.Backend{})
+		var parts, tried string
+		for i, v := range all {
+			if v.Part != nil {
+				parts += fmt.Sprint(i)
+			}
+			if v.Network != nil {
+				tried += fmt.Sprint(i)
+			}
+		}
+		if parts != c.parts || tried != c.tried || (err != nil) != c.fails {
+			t.Errorf("%s: parts %s, want %s; tried %s, want %s; error %v", c.name, parts, c.parts, tried,
+				c.tried, err)
+		}
+	}
+}
+
+// spoilt returns the training rows of a set, of which one that is in no part of some rows is not finite.
+func spoilt(t *testing.T, set *datasets.Dataset, rows int) *batch.Batch {
+	t.Helper()
+	numbered := *set
+	ids := make([]uint64, set.Train.Samples)
+	for i := range ids {
+		ids[i] = uint64(i)
+	}
+	train := *set.Train
+	train.Slots = slices.Clone(train.Slots)
+	train.Slots[0] = batch.Jagged{Offsets: train.Slots[1].Offsets, IDs: ids}
+	numbered.Train = &train
+	part, err := numbered.HoldBack(0.2, false, job.Default().Training.Seed, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := numbered.HoldBack(0.2, false, job.Default().Training.Seed, set.Train.Samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range whole.Train.Slots[0].IDs {
+		if !slices.Contains(part.Train.Slots[0].IDs, id) {
+			bad := *set.Train
+			bad.Weights = slices.Repeat([]float32{1}, bad.Samples)
+			bad.Weights[id] = float32(math.Inf(1))
+			return &bad
+		}
+	}
+	t.Fatal("all rows are in the part")
+	return nil
+}
+
+// ended is a context that ends when it is asked for the n-th time.
+type ended struct {
+	context.Context
+	left int
+}
+
+func (c *ended) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A choice that is interrupted returns why, whenever that is, and not a choice that was not made.
+func TestAnInterruptedChoiceIsAnError(t *testing.T) {
+	variants := threeVariants(t, 300)
+	count := &ended{t.Context(), math.MaxInt}
+	if err := tryNetworks(count, variants, 0.2, 200, backend.Backend{}); err != nil {
+		t.Fatal(err)
+	}
+	asked := math.MaxInt - count.left
+	if asked < 8 {
+		t.Fatalf("the context was asked %d times", asked)
+	}
+	for n := range asked {
+		err := tryNetworks(&ended{t.Context(), n}, variants, 0.2, 200, backend.Backend{})
+		if err == nil {
+			t.Errorf("no error where the context ended before question %d of %d", n, asked)
 		}
 	}
 }

@@ -46,10 +46,10 @@ func Derive(ctx context.Context, j job.Job, set *datasets.Dataset,
 	}
 	more, err := given.derive(ctx, open, share, m)
 	if err != nil || more == nil {
-		if ctx.Err() == nil {
-			err = nil
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
-		return []*Variant{given}, err
+		return []*Variant{given}, nil
 	}
 	if wide := more.wide(); wide != nil {
 		return []*Variant{given, wide, more}, nil
@@ -65,6 +65,7 @@ func (v *Variant) wide() *Variant {
 		return nil
 	}
 	wide := *v
+	wide.Job.Model.Wide = nil
 	for _, s := range v.Job.Data.Derived {
 		if len(s.Columns) > 1 {
 			wide.Job.Model.Wide = append(wide.Job.Model.Wide, s.Name)

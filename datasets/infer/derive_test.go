@@ -68,7 +68,7 @@ func derive(t *testing.T, split job.Split, probability func(row, a, b, c int, x 
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, chosen = Choose(all, true)
+	best, _, chosen = Choose(all, true)
 	if j, err = Decide(t.Context(), j, set, backend.Backend{}); err != nil || !reflect.DeepEqual(j, chosen) {
 		t.Errorf("Decide has chosen %+v, want %+v; error %v", j, chosen, err)
 	}

@@ -77,9 +77,6 @@ func (s *Spec) wideSlots(schema *batch.Schema) (all []int) {
 
 // checkWide returns an error if a network that has wide slots cannot have those of the spec.
 func (s *Spec) checkWide(schema *batch.Schema) error {
-	if s.Kind != FactorizationMachine && s.Kind != DeepFM {
-		return nil
-	}
 	for _, name := range s.Wide {
 		if !slices.ContainsFunc(schema.Slots, func(slot batch.Slot) bool { return slot.Name == name }) {
 			return fmt.Errorf("model: %w: wide: there is no slot %q", ErrSchema, name)

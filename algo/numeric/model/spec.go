@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -218,6 +219,9 @@ func (s Spec) Validate() error {
 	if err := s.validateHeads(); err != nil {
 		return err
 	}
+	if err := s.validateWide(); err != nil {
+		return err
+	}
 	switch s.Kind {
 	case LogisticRegression:
 		return nil
@@ -250,6 +254,20 @@ func (s Spec) validateTorch() error {
 		return fmt.Errorf("traced.%w", err)
 	}
 	return checkRange("embedding-dim", s.EmbeddingDim, 1, embeddingDimMax)
+}
+
+// validateWide checks that wide slots are those of a network that has them, each once.
+func (s Spec) validateWide() error {
+	if len(s.Wide) > 0 && s.Kind != FactorizationMachine && s.Kind != DeepFM {
+		return fmt.Errorf("wide: a %s has no wide slots: leave it out, or use kind: %s or %s", s.Kind,
+			FactorizationMachine, DeepFM)
+	}
+	for i, name := range s.Wide {
+		if slices.Contains(s.Wide[:i], name) {
+			return fmt.Errorf("wide: it names the slot %q twice", name)
+		}
+	}
+	return nil
 }
 
 func (s Spec) validateHeads() error {

@@ -216,7 +216,7 @@ func (r *result) train(ctx context.Context, data job.Data, set *datasets.Dataset
 	if err := infer.TryNetworks(ctx, variants, share, m); err != nil {
 		return err
 	}
-	best, j := infer.Choose(variants, true)
+	best, _, j := infer.Choose(variants, true)
 	source, err := datasets.TrainingSource(best.Set, &j)
 	if err != nil {
 		return err
