@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -83,6 +84,10 @@ func (p *program) embeddings(folder, path string, f embeddingsFlags) error {
 		return err
 	}
 	defer m.Close()
+	if slices.Contains(m.Wide(), f.slot) {
+		return &cli.Error{Hint: "name a slot that model.wide of the job does not name",
+			Err: fmt.Errorf("--slot %s: it is a wide slot: its ids have one weight each and no embedding", f.slot)}
+	}
 	items, err := retrieval.Collect(m, f.slot, func(use func(text string, id uint64)) error {
 		return datasets.EachID(m.Data(), path, f.slot, use)
 	})
@@ -142,6 +147,9 @@ func likely(text string, ids []string) string {
 			return ""
 		}
 		found = append(found, quoted(nearest))
+	}
+	if len(found) > 1 {
+		return "; the nearest are " + strings.Join(found, ", ")
 	}
 	return "; the nearest is " + strings.Join(found, ", ")
 }

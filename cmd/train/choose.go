@@ -27,6 +27,8 @@ type chosen struct {
 	// Derived are the slots that were derived from the columns of a table; nil: none were tried.
 	Derived *derived `json:"derived,omitempty"`
 
+	compared  bool     // the baseline could have been chosen: it was tried on the same rows held back
+	share     float64  // of the training rows, held back
 	baseline  *job.Job // a logistic regression; nil: none
 	regressed *tried   // how the baseline was chosen; nil where the rows were too few
 }
@@ -99,6 +101,7 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 		j.Training.Epochs = infer.EpochsWithout(f.opened)
 	}
 	f.chosen = newChosen(all, best, taken)
+	f.chosen.share = share
 	f.chosen.compared = regression && best.Regression != nil && best.Regression.Held == taken.Held
 	if baseline {
 		f.chosen.baseline = &best.Baseline
@@ -163,16 +166,21 @@ func (t *tried) lowest() float64 { return t.Curve[t.Epochs-1].Loss() }
 
 // writeChosen prints what was chosen on held-back rows.
 func (r *report) writeChosen(w io.Writer) error {
-	for _, t := range r.Tried {
-		if !t.Chosen {
-			continue
-		}
+	at := r.taken()
+	if at >= 0 {
+		t := &r.Tried[at]
 		text := fmt.Sprintf("Chosen on %s held back: %s of a %s", plural(t.Rows, "training row"),
 			plural(t.Epochs, "epoch"), t.Model)
+		if r.Derived != nil {
+			text += map[string]string{"wide": " with wide derived slots", "with": " with derived slots",
+				"without": " without derived slots"}[t.slots()]
+		}
 		if t.Epochs == len(t.Curve) && t.Model != model.LogisticRegression {
 			text += fmt.Sprintf("; no more were tried (--epochs %d --validation 0.1 does)", 2*t.Epochs)
 		}
 		cli.Paragraph(w, text+". The runs train on all training rows.", "  ")
+	}
+	if at >= 0 || r.Derived != nil {
 		table := r.triedTable()
 		if err := table.WriteText(w); err != nil {
 			return err
@@ -209,16 +217,45 @@ func (t *tried) slots() string {
 	return "without"
 }
 
-// triedTable returns the table of the models that were tried on held-back rows, the best first.
+// taken returns the number of the model that was chosen, or −1.
+func (r *report) taken() int {
+	return slices.IndexFunc(r.Tried, func(t tried) bool { return t.Chosen })
+}
+
+// triedTable returns the table of the models that were tried on held-back rows: first those of the same rows
+// as the one that was chosen, which is marked, and last those of a part of the rows. Of the same rows the
+// best is first.
 func (r *report) triedTable() cli.Table {
 	t := cli.Table{Header: []string{"tried on held-back rows", "rows", "epochs", r.errorName()}, Words: 1}
 	if r.Derived != nil {
 		t.Header, t.Words = slices.Insert(t.Header, 1, "derived slots"), 2
 	}
-	all := slices.Clone(r.Tried)
-	slices.SortStableFunc(all, func(a, b tried) int { return cmp.Compare(a.lowest(), b.lowest()) })
+	all, rows := slices.Clone(r.Tried), 0
+	if at := r.taken(); at >= 0 {
+		rows = all[at].Rows
+	}
+	group := func(t tried) int {
+		switch {
+		case t.Part:
+			return 2
+		case t.Rows == rows:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b tried) int {
+		return cmp.Or(cmp.Compare(group(a), group(b)), cmp.Compare(a.Rows, b.Rows),
+			cmp.Compare(a.lowest(), b.lowest()))
+	})
 	for _, one := range all {
-		cells := []string{one.Model, fmt.Sprint(one.Rows), fmt.Sprint(one.Epochs), r.lossText(one.lowest())}
+		name := one.Model
+		switch {
+		case one.Chosen:
+			name += " (chosen)"
+		case one.Part:
+			name += " (a part)"
+		}
+		cells := []string{name, fmt.Sprint(one.Rows), fmt.Sprint(one.Epochs), r.lossText(one.lowest())}
 		if r.Derived != nil {
 			cells = slices.Insert(cells, 1, one.slots())
 		}

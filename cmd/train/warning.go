@@ -20,6 +20,8 @@ const (
 	// gainLeast is the share of the baseline's gain over a constant guess, in log loss, below which a model
 	// is worth a remark.
 	gainLeast = 0.75
+	// shareMore is the share of the training rows to hold back where fewer have chosen badly.
+	shareMore = 0.3
 	// sure is the number of standard errors from which a difference is not the draw of the test rows.
 	sure = 2
 )
@@ -101,23 +103,36 @@ func (r *report) worseThanBaseline(line *row) string {
 	baseline := &r.Baselines[0]
 	behind := r.constantError()-line.Loss() < gainLeast*(r.constantError()-baseline.Loss())
 	if !behind && line.predicted != nil && r.job.Model.Kind != model.LogisticRegression {
-		mean, e := r.lossDifference(line.predicted, baseline.predicted)
+		mean, e := r.lossDifference(line.predicted, baseline.predicted) // of the first seed
 		behind = mean > sure*e
 	}
 	if !behind {
 		return ""
 	}
-	advice := "choose the number of epochs (--epochs 10 --validation 0.1), or train with smaller batches " +
-		"(--global-batch) or less staleness (--staleness)"
-	if slices.ContainsFunc(r.Tried, func(t tried) bool { return t.Chosen }) {
-		advice = "the rows held back chose otherwise; hold back more (--validation 0.3)"
-		if r.job.Model.Kind != model.LogisticRegression {
-			advice += ", or train a job file with model.kind: logistic-regression"
-		}
-		advice += ", or with smaller batches (--global-batch) or less staleness (--staleness)"
-	}
 	return fmt.Sprintf("%s %s, where the logistic regression has %s: %s", r.errorName(),
-		r.lossText(line.Loss()), r.lossText(baseline.Loss()), advice)
+		r.lossText(line.Loss()), r.lossText(baseline.Loss()), r.behindAdvice())
+}
+
+// behindAdvice is what to do about a model that predicts worse than the regression beside it.
+func (r *report) behindAdvice() string {
+	const less = "train with smaller batches (--global-batch) or less staleness (--staleness)"
+	const simple = "train a job file with model.kind: logistic-regression, or "
+	at := r.taken()
+	switch {
+	case at < 0 && r.job.Model.Kind == model.LogisticRegression:
+		return "choose the number of epochs (--epochs 10 --validation 0.1), or " + less
+	case at < 0:
+		return "choose the number of epochs (--epochs 10 --validation 0.1), " + simple + less
+	case r.Tried[at].Model == model.LogisticRegression:
+		return less
+	case !r.compared:
+		return "the regression was not among the models to choose from; " + simple + less
+	}
+	text := "the rows held back chose otherwise; "
+	if r.share < shareMore {
+		text += fmt.Sprintf("hold back more (--validation %g), ", shareMore)
+	}
+	return text + simple + less
 }
 
 func (r *report) rising(line *row) string {
