@@ -468,7 +468,9 @@ func TestExportedProgramNamesWhatItsPythonLacks(t *testing.T) {
 	fails := func(want string) {
 		t.Helper()
 		// -S leaves out the packages that are installed, but not those beside the program.
-		out, err := exec.Command(python, "-S", filepath.Join(folder, "predict.py"), "rows").CombinedOutput()
+		command := exec.Command(python, "-S", filepath.Join(folder, "predict.py"), "rows")
+		command.Env = append(os.Environ(), "PYTHONPATH=") // -S does not leave its folders out
+		out, err := command.CombinedOutput()
 		if got := string(out); err == nil || got != want {
 			t.Errorf("%q, error %v; want %q", got, err, want)
 		}
