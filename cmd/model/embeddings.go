@@ -86,7 +86,8 @@ func (p *program) embeddings(folder, path string, f embeddingsFlags) error {
 	defer m.Close()
 	if slices.Contains(m.Wide(), f.slot) {
 		return &cli.Error{Hint: "name a slot that model.wide of the job does not name",
-			Err: fmt.Errorf("--slot %s: it is a wide slot: its ids have one weight each and no embedding", f.slot)}
+			Err: fmt.Errorf("--slot %s: it is a wide slot: its ids have one weight each and no embedding",
+				f.slot)}
 	}
 	items, err := retrieval.Collect(m, f.slot, func(use func(text string, id uint64)) error {
 		return datasets.EachID(m.Data(), path, f.slot, use)

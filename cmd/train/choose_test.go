@@ -43,12 +43,14 @@ func TestOneModelIsChosen(t *testing.T) {
 func TestTheTableMarksTheChosenModel(t *testing.T) {
 	slots := []job.DerivedSlot{{Name: "user × item"}}
 	given := &infer.Variant{Network: choiceOf(model.DeepFM, nil, 0.55, 22),
-		Part: choiceOf(model.DeepFM, nil, 0.31, 20), Regression: choiceOf(model.LogisticRegression, nil, 0.6, 22)}
+		Part:       choiceOf(model.DeepFM, nil, 0.31, 20),
+		Regression: choiceOf(model.LogisticRegression, nil, 0.6, 22)}
 	wide := &infer.Variant{Network: choiceOf(model.DeepFM, []string{"user × item"}, 0.52, 22),
 		Part: choiceOf(model.DeepFM, []string{"user × item"}, 0.3, 20)}
 	wide.Job.Data.Derived = slots
 	with := &infer.Variant{Network: choiceOf(model.DeepFM, nil, 0.53, 22),
-		Part: choiceOf(model.DeepFM, nil, 0.32, 20), Regression: choiceOf(model.LogisticRegression, nil, 0.5, 21)}
+		Part:       choiceOf(model.DeepFM, nil, 0.32, 20),
+		Regression: choiceOf(model.LogisticRegression, nil, 0.5, 21)}
 	for taken, want := range map[*infer.Choice]struct{ sentence, lines string }{
 		wide.Network: {"1 epoch of a deepfm with wide derived slots;",
 			"deepfm (chosen) wide 22,deepfm with 22,deepfm without 22,logistic-regression without 22," +
@@ -99,7 +101,8 @@ func TestAdviceForAModelBehindTheRegression(t *testing.T) {
 		{"the regression is chosen", model.LogisticRegression, true, true, 0.1, less, false, false},
 		{"not compared", model.DeepFM, true, false, 0.1, "the regression was not among", true, false},
 		{"compared", model.DeepFM, true, true, 0.1, "the rows held back chose otherwise", true, true},
-		{"compared on many", model.DeepFM, true, true, 0.3, "the rows held back chose otherwise", true, false},
+		{"compared on many", model.DeepFM, true, true, 0.3, "the rows held back chose otherwise", true,
+			false},
 	} {
 		r := report{chosen: chosen{compared: c.compared, share: c.share,
 			Tried: []tried{{Model: c.kind, Chosen: c.chosen}}}}

@@ -326,7 +326,8 @@ func TestValidateNamesTheFieldPath(t *testing.T) {
 		{func(s *Spec) { s.Kind, s.Heads = DeepFM, make([]Head, 2) }, "heads: 2 of a deepfm, which has one"},
 		{func(s *Spec) { s.Kind, s.Wide = DLRM, []string{"a"} }, "wide: a dlrm has no wide slots"},
 		{func(s *Spec) { s.Wide = []string{"a"} }, "wide: a feed-forward has no wide slots"},
-		{func(s *Spec) { s.Kind, s.Wide = DeepFM, []string{"a", "b", "a"} }, `wide: it names the slot "a" twice`},
+		{func(s *Spec) { s.Kind, s.Wide = DeepFM, []string{"a", "b", "a"} },
+			`wide: it names the slot "a" twice`},
 	} {
 		spec := PersiaAdultIncome()
 		tt.edit(&spec)
