@@ -19,8 +19,16 @@ func thirds(rows int) *Dataset {
 	return &Dataset{Schema: newSchema([]string{"id"}, nil, "y"), Train: b, Test: b}
 }
 
-// The rows held back and the others are the training rows, each once; the latest ones where that is asked.
+// The rows held back and the others are training rows, each once: drawn ones, or the first ones with the
+// latest of them held back. Drawn rows that are held back of some rows are never trained on of others.
 func TestHoldBack(t *testing.T) {
+	everything, err := thirds(100).HoldBack(0.3, false, 7, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(everything.Test.Slots[0].IDs) + len(everything.Train.Slots[0].IDs); n != 100 {
+		t.Fatalf("%d of 100 rows", n)
+	}
 	for _, latest := range []bool{false, true} {
 		part, err := thirds(100).HoldBack(0.3, latest, 7, 60)
 		if err != nil {
@@ -31,9 +39,14 @@ func TestHoldBack(t *testing.T) {
 			t.Fatalf("%d rows held back, %d left", len(held), len(rest))
 		}
 		all := slices.Sorted(slices.Values(slices.Concat(held, rest)))
-		for i, id := range all {
-			if id != uint64(i) {
-				t.Fatalf("latest %t: rows %v", latest, all)
+		if len(slices.Compact(all)) != 60 || (all[59] == 59) != latest {
+			t.Fatalf("latest %t: rows %v", latest, all)
+		}
+		if !latest {
+			for _, id := range rest {
+				if slices.Contains(everything.Test.Slots[0].IDs, id) {
+					t.Errorf("row %d is trained on, and held back of all rows", id)
+				}
 			}
 		}
 		if isLatest := slices.Min(held) > slices.Max(rest); isLatest != latest {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/job"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/inference"
@@ -82,6 +84,11 @@ func (p *program) embeddings(folder, path string, f embeddingsFlags) error {
 		return err
 	}
 	defer m.Close()
+	if slices.Contains(m.Wide(), f.slot) {
+		return &cli.Error{Hint: "name a slot that model.wide of the job does not name",
+			Err: fmt.Errorf("--slot %s: it is a wide slot: its ids have one weight each and no embedding",
+				f.slot)}
+	}
 	items, err := retrieval.Collect(m, f.slot, func(use func(text string, id uint64)) error {
 		return datasets.EachID(m.Data(), path, f.slot, use)
 	})
@@ -103,7 +110,8 @@ func (p *program) embeddings(folder, path string, f embeddingsFlags) error {
 		at := items.Find(id)
 		if at < 0 {
 			return &cli.Error{Hint: "name one as it is written in the file",
-				Err: fmt.Errorf("--near %s: no id with a trained row of the column %s", text, f.slot)}
+				Err: fmt.Errorf("--near %s: no id with a trained row of the column %s%s", text, f.slot,
+					likely(text, items.IDs))}
 		}
 		if err := p.printNear(items, at, f.top); err != nil {
 			return err
@@ -117,6 +125,34 @@ func (p *program) embeddings(folder, path string, f embeddingsFlags) error {
 	}
 	fmt.Fprintf(p.stderr, "model: the embeddings are in %s\n", f.out)
 	return nil
+}
+
+// likelyMost is the number of ids that an error names.
+const likelyMost = 3
+
+// likely names, for an error, the ids that a text may stand for: those that differ in capitals, blanks and
+// leading zeros alone or, if there are none, the one with the nearest spelling.
+func likely(text string, ids []string) string {
+	plain := func(id string) string {
+		return strings.ToLower(strings.TrimLeft(strings.TrimSpace(id), "0"))
+	}
+	var found []string
+	for _, id := range ids {
+		if plain(id) == plain(text) && len(found) < likelyMost {
+			found = append(found, quoted(id))
+		}
+	}
+	if len(found) == 0 {
+		nearest := job.Nearest(text, ids)
+		if nearest == "" {
+			return ""
+		}
+		found = append(found, quoted(nearest))
+	}
+	if len(found) > 1 {
+		return "; the nearest are " + strings.Join(found, ", ")
+	}
+	return "; the nearest is " + strings.Join(found, ", ")
 }
 
 // printNear prints the ids that are most like one.

@@ -304,7 +304,7 @@ func TestFollowWaitsForFiles(t *testing.T) {
 		}
 		poll(followPatience-1, step, "")
 		if name == checkpoint.DenseFile { // a model of changes
-			poll(1, step+5, "")
+			poll(1, step+5, "of step 15 replaces that of step 10; of the next ones that bring changed")
 		} else {
 			poll(1, step+5, "of step 10 replaces that of step 5")
 		}

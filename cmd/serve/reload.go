@@ -35,6 +35,7 @@ type follower struct {
 
 	trouble trouble
 	stale   bool
+	changes int // newer models that brought changed rows alone
 }
 
 // trouble is what keeps a newer model from being served.
@@ -134,13 +135,19 @@ func (f *follower) replace(current *inference.Model, folder string) (m *inferenc
 	return m, nil
 }
 
-// replaced notes that a newer model is served. Of changes there is no line, because they come every second.
+// replaced notes that a newer model is served. Changes, which may come every second, get a line the first
+// time alone, which says so.
 func (f *follower) replaced(m *inference.Model, before int) {
 	f.service.counts.replaced(m, time.Now())
-	if _, changes := m.ChangedRows(); f.training == nil || !changes {
-		fmt.Fprintf(f.log, "serve: model %s of step %d replaces that of step %d\n", m.Folder(), m.Steps(),
-			before)
+	note := ""
+	if _, changes := m.ChangedRows(); f.training != nil && changes {
+		if f.changes++; f.changes > 1 {
+			return
+		}
+		note = "; of the next ones that bring changed rows alone there is no line"
 	}
+	fmt.Fprintf(f.log, "serve: model %s of step %d replaces that of step %d%s\n", m.Folder(), m.Steps(),
+		before, note)
 }
 
 // checkAge says once that the model is old, and once that there is a newer one.

@@ -21,49 +21,39 @@ import (
 
 // chosen is what was chosen on held-back training rows before the runs.
 type chosen struct {
-	// Validation is how the number of epochs was chosen; nil where it was given.
-	Validation *validation `json:"validation,omitempty"`
-
+	// Tried are the models that were tried on these rows. A logistic regression is also where no model is
+	// chosen: its own rate and number of epochs are.
+	Tried []tried `json:"tried,omitempty"`
 	// Derived are the slots that were derived from the columns of a table; nil: none were tried.
 	Derived *derived `json:"derived,omitempty"`
 
-	baseline  *job.Job    // a logistic regression; nil: none
-	regressed *validation // how the baseline was chosen; nil where the rows were too few
+	compared  bool     // the baseline could have been chosen: it was tried on the same rows held back
+	share     float64  // of the training rows, held back
+	baseline  *job.Job // a logistic regression; nil: none
+	regressed *tried   // how the baseline was chosen; nil where the rows were too few
 }
 
-// validation is how a number of epochs was chosen.
-type validation struct {
-	Rows   int                `json:"rows"`   // training rows held back
-	Model  string             `json:"model"`  // that was tried
-	Epochs int                `json:"epochs"` // with the lowest log loss on these rows
-	Curve  []evaluation.Point `json:"curve"`  // after each epoch, on these rows
+// tried is a model that was tried on held-back training rows.
+type tried struct {
+	Model   string             `json:"model"`
+	Derived bool               `json:"derived,omitempty"` // with the derived slots
+	Wide    bool               `json:"wide,omitempty"`    // those of pairs have weights alone (model.wide)
+	Part    bool               `json:"part,omitempty"`    // on a part of the rows, to choose what to try on all
+	Rows    int                `json:"rows"`              // training rows held back
+	Epochs  int                `json:"epochs"`            // with the lowest log loss on these rows
+	Curve   []evaluation.Point `json:"curve"`             // after each epoch, on these rows
+	Chosen  bool               `json:"chosen,omitempty"`  // the job has this model: one at most
 }
 
 // derived is how slots were derived.
 type derived struct {
 	Slots []string `json:"slots"`
 	Used  bool     `json:"used"` // the job has them
-	Rows  int      `json:"rows"` // training rows held back
-	// LogLoss and Without are the log losses of a logistic regression with and without the slots, on these
-	// rows, or its RMSEs with squared loss.
-	LogLoss float64 `json:"log_loss"`
-	Without float64 `json:"log_loss_without"`
 }
 
-func newDerived(d *infer.Derived) *derived {
-	if d.With == nil {
-		return nil
-	}
-	r := &derived{Used: len(d.Job.Data.Derived) > 0, Rows: d.With.Held, LogLoss: d.With.Best().Loss(),
-		Without: d.Without.Best().Loss()}
-	for _, s := range d.Tried {
-		r.Slots = append(r.Slots, s.Name)
-	}
-	return r
-}
-
-func newValidation(c *infer.Choice) *validation {
-	return &validation{c.Held, c.Job.Model.Kind, c.Job.Training.Epochs, c.Curve}
+func newTried(c *infer.Choice, derived bool) tried {
+	return tried{Model: c.Job.Model.Kind, Derived: derived, Wide: c.Job.Model.Wide != nil, Rows: c.Held,
+		Epochs: c.Job.Training.Epochs, Curve: c.Curve}
 }
 
 // choose opens the data of a job, and chooses the derived slots of a table, its number of epochs, if that is
@@ -84,33 +74,67 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 	f.products = products
 	machine := f.backend()
 	share := cmp.Or(f.validation, infer.Share(f.opened))
-	var regressed *infer.Choice
-	if f.derives() {
-		d, err := infer.Derive(ctx, *j, f.opened, open, share, machine)
-		if err != nil {
-			return err
-		}
-		*j, f.opened, f.chosen.Derived = d.Job, d.Set, newDerived(d)
-		f.chosen.baseline, regressed = &d.Baseline, d.Choice
+	baseline := !slices.Contains(f.without, baselinePart)
+	all := []*infer.Variant{{Job: *j, Set: f.opened}}
+	switch {
+	case f.derives():
+		all, err = infer.Derive(ctx, *j, f.opened, open, share, machine)
+	case baseline:
+		all[0].Baseline, all[0].Regression, err = infer.Baseline(ctx, *j, f.opened, share, machine)
 	}
-	first, err := f.chooseEpochs(ctx, j, share, machine)
-	if err != nil || slices.Contains(f.without, baselinePart) {
+	if err != nil {
 		return err
 	}
-	if f.chosen.baseline == nil {
-		baseline, choice, err := infer.Baseline(ctx, *j, f.opened, share, machine)
-		if err != nil {
-			return err
-		}
-		f.chosen.baseline, regressed = &baseline, choice
+	network, err := f.tryNetworks(ctx, all, share, machine)
+	if err != nil {
+		return err
 	}
-	if regressed != nil {
-		f.chosen.regressed = newValidation(regressed)
-		if first != nil && f.table.file != "" && mayGiveWay(j.Model.Kind) {
-			*j = infer.Prefer(first, regressed)
-		}
+	best := all[0]
+	var taken *infer.Choice
+	regression := false
+	switch {
+	case network:
+		regression = f.table.file != "" && mayGiveWay(j.Model.Kind)
+		best, taken, *j = infer.Choose(all, regression)
+		f.opened = best.Set
+	case f.validation > 0: // too few rows to choose on
+		j.Training.Epochs = infer.EpochsWithout(f.opened)
+	}
+	f.chosen = newChosen(all, best, taken)
+	f.chosen.share = share
+	f.chosen.compared = regression && best.Regression != nil && best.Regression.Held == taken.Held
+	if baseline {
+		f.chosen.baseline = &best.Baseline
 	}
 	return nil
+}
+
+// newChosen returns what was tried of the variants of a job, of which one was chosen, with the model that was
+// taken, or none.
+func newChosen(all []*infer.Variant, best *infer.Variant, taken *infer.Choice) (c chosen) {
+	if len(all) > 1 {
+		c.Derived = &derived{Used: best != all[0]}
+		for _, slot := range all[1].Job.Data.Derived {
+			c.Derived.Slots = append(c.Derived.Slots, slot.Name)
+		}
+	}
+	for i, v := range all {
+		for _, choice := range []*infer.Choice{v.Regression, v.Network, v.Part} {
+			if choice == nil {
+				continue
+			}
+			one := newTried(choice, i > 0)
+			one.Part = choice == v.Part
+			one.Chosen = choice == taken
+			if v == best && choice == v.Regression {
+				c.regressed = &one
+			}
+			if i < 2 || choice != v.Regression || one.Chosen { // variants 1 and 2 have the same columns
+				c.Tried = append(c.Tried, one)
+			}
+		}
+	}
+	return c
 }
 
 // mayGiveWay reports whether the baseline takes the place of a kind of network that predicts worse: not
@@ -123,61 +147,54 @@ func (f *flags) derives() bool {
 		!slices.Contains(f.without, baselinePart) && !slices.Contains(f.without, derivedPart)
 }
 
-// chooseEpochs chooses the number of epochs of a job, if that is asked. The choice is nil where it is not, or
-// where the rows are too few.
-func (f *flags) chooseEpochs(ctx context.Context, j *job.Job, share float64, m backend.Backend) (
-	*infer.Choice, error) {
+// tryNetworks chooses the number of epochs of the network of each variant, if that is asked. It returns false
+// where it is not, or where the rows are too few.
+func (f *flags) tryNetworks(ctx context.Context, all []*infer.Variant, share float64, m backend.Backend) (
+	bool, error) {
 	if f.validation == 0 {
-		return nil, nil
+		return false, nil
 	}
-	first, err := infer.ChooseEpochs(ctx, *j, f.opened, share, m)
-	switch {
-	case err == nil:
-		j.Training.Epochs, f.chosen.Validation = first.Job.Training.Epochs, newValidation(first)
-	case f.validationGiven || ctx.Err() != nil:
-		return nil, fmt.Errorf("--validation: %w", err)
-	default: // too few rows to choose on
-		j.Training.Epochs = infer.EpochsWithout(f.opened)
+	err := infer.TryNetworks(ctx, all, share, m)
+	if err != nil && (f.validationGiven || ctx.Err() != nil) {
+		return false, fmt.Errorf("--validation: %w", err)
 	}
-	return first, nil
+	return err == nil, nil
 }
 
 // lowest returns the log loss or RMSE of the best epoch, on the rows held back.
-func (v *validation) lowest() float64 { return v.Curve[v.Epochs-1].Loss() }
-
-// lowest returns that of the model that was chosen.
-func (c *chosen) lowest() float64 {
-	if c.regressed == nil || !mayGiveWay(c.Validation.Model) || c.regressed.Rows != c.Validation.Rows {
-		return c.Validation.lowest()
-	}
-	return min(c.Validation.lowest(), c.regressed.lowest())
-}
+func (t *tried) lowest() float64 { return t.Curve[t.Epochs-1].Loss() }
 
 // writeChosen prints what was chosen on held-back rows.
-func (r *report) writeChosen(w io.Writer) {
-	if v := r.Validation; v != nil {
-		text := fmt.Sprintf("Chosen on %s held back: %s of a %s, whose %s there is %s", plural(v.Rows,
-			"training row"), plural(r.job.Training.Epochs, "epoch"), r.Model, r.errorName(),
-			r.lossText(r.lowest()))
-		switch {
-		case r.Model != v.Model:
-			text += fmt.Sprintf(", against %s of a %s", r.lossText(v.lowest()), v.Model)
-		case v.Epochs == len(v.Curve):
-			text += fmt.Sprintf("; no more were tried (--epochs %d --validation 0.1 does)", 2*v.Epochs)
+func (r *report) writeChosen(w io.Writer) error {
+	at := r.taken()
+	if at >= 0 {
+		t := &r.Tried[at]
+		text := fmt.Sprintf("Chosen on %s held back: %s of a %s", plural(t.Rows, "training row"),
+			plural(t.Epochs, "epoch"), t.Model)
+		if r.Derived != nil {
+			text += map[string]string{"wide": " with wide derived slots", "with": " with derived slots",
+				"without": " without derived slots"}[t.slots()]
+		}
+		if t.Epochs == len(t.Curve) && t.Model != model.LogisticRegression {
+			text += fmt.Sprintf("; no more were tried (--epochs %d --validation 0.1 does)", 2*t.Epochs)
 		}
 		cli.Paragraph(w, text+". The runs train on all training rows.", "  ")
+	}
+	if at >= 0 || r.Derived != nil {
+		table := r.triedTable()
+		if err := table.WriteText(w); err != nil {
+			return err
+		}
 	}
 	if d := r.Derived; d != nil {
 		what := "Derived slots"
 		if !d.Used {
-			what = "No derived slots: tried were"
+			what = "Derived slots that were tried, and left out"
 		}
-		cli.Paragraph(w, fmt.Sprintf("%s: %s; a logistic regression has %s %s on the rows held back "+
-			"with them, and %s without.", what, strings.Join(d.Slots, ", "), r.errorName(),
-			r.lossText(d.LogLoss), r.lossText(d.Without)), "  ")
+		cli.Paragraph(w, fmt.Sprintf("%s: %s.", what, strings.Join(d.Slots, ", ")), "  ")
 	}
 	if r.baseline == nil {
-		return
+		return nil
 	}
 	text := fmt.Sprintf("The logistic regression has a weight for every id and number, trained by "+
 		"Adagrad: rows at rate %.3g, %s", r.baseline.Rows.Optimizer.Rate,
@@ -186,6 +203,65 @@ func (r *report) writeChosen(w io.Writer) {
 		text += fmt.Sprintf("; both chosen on %s held back", plural(r.regressed.Rows, "training row"))
 	}
 	cli.Paragraph(w, text+".", "  ")
+	return nil
+}
+
+// slots says how a model has the derived slots.
+func (t *tried) slots() string {
+	switch {
+	case t.Wide:
+		return "wide"
+	case t.Derived:
+		return "with"
+	}
+	return "without"
+}
+
+// taken returns the number of the model that was chosen, or −1.
+func (r *report) taken() int {
+	return slices.IndexFunc(r.Tried, func(t tried) bool { return t.Chosen })
+}
+
+// triedTable returns the table of the models that were tried on held-back rows: first those of the same rows
+// as the one that was chosen, which is marked, and last those of a part of the rows. Of the same rows the
+// best is first.
+func (r *report) triedTable() cli.Table {
+	t := cli.Table{Header: []string{"tried on held-back rows", "rows", "epochs", r.errorName()}, Words: 1}
+	if r.Derived != nil {
+		t.Header, t.Words = slices.Insert(t.Header, 1, "derived slots"), 2
+	}
+	all, rows := slices.Clone(r.Tried), 0
+	if at := r.taken(); at >= 0 {
+		rows = all[at].Rows
+	}
+	group := func(t tried) int {
+		switch {
+		case t.Part:
+			return 2
+		case t.Rows == rows:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b tried) int {
+		return cmp.Or(cmp.Compare(group(a), group(b)), cmp.Compare(a.Rows, b.Rows),
+			cmp.Compare(a.lowest(), b.lowest()))
+	})
+	for _, one := range all {
+		name := one.Model
+		switch {
+		case one.Chosen:
+			name += " (chosen)"
+		case one.Part:
+			name += " (a part)"
+		}
+		cells := []string{name, fmt.Sprint(one.Rows), fmt.Sprint(one.Epochs), r.lossText(one.lowest())}
+		if r.Derived != nil {
+			cells = slices.Insert(cells, 1, one.slots())
+		}
+		t.Add(cells...)
+	}
+	return t
 }
 
 // setPositiveWeight sets what positive samples count in the loss of every label. The initial bias of a

@@ -107,7 +107,8 @@ func (p *program) follow(ctx context.Context, folder *cli.Folder, j job.Job, f f
 			return err
 		}
 		course.writeText(p.stdout, result)
-		fmt.Fprintf(p.stderr, "train: results are in %s; %s shows them\n", place, pageName)
+		fmt.Fprintf(p.stderr, "train: results are in %s; %s shows them, and the model is %s\n", place,
+			pageName, filepath.Join(place, f.checkpoints.last))
 	}
 	if place == "" {
 		return nil

@@ -113,7 +113,8 @@ func TestAKilledStreamGoesOnWithItsBits(t *testing.T) {
 			t.Fatalf("%v:\n%s", err, f.printed)
 		}
 		for _, want := range []string{"800 rows predicted before", "continue with: go run ./cmd/train " +
-			"--resume " + f.results, "--checkpoint-every '4 steps'", "--out " + nextFolder(f.results)} {
+			"--resume " + f.results, "--checkpoint-every '4 steps'", "--out " + nextFolder(f.results),
+			"the model is " + filepath.Join(f.results, "sync", checkpointFolder, fmt.Sprint(steps))} {
 			if !strings.Contains(strings.Join(strings.Fields(f.printed.String()), " "), want) {
 				t.Errorf("no %q in\n%s", want, f.printed)
 			}

@@ -223,7 +223,9 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	fmt.Fprint(w, r.legend(table))
 	r.writeGuess(w)
-	r.writeChosen(w)
+	if err := r.writeChosen(w); err != nil {
+		return err
+	}
 	r.writeReading(w)
 	r.writeHotRows(w)
 	r.writeDropped(w)

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tandem/algo/exec/evaluation"
+	"tandem/algo/metric"
+	"tandem/algo/numeric/model"
 )
 
 const (
@@ -17,6 +20,10 @@ const (
 	// gainLeast is the share of the baseline's gain over a constant guess, in log loss, below which a model
 	// is worth a remark.
 	gainLeast = 0.75
+	// shareMore is the share of the training rows to hold back where fewer have chosen badly.
+	shareMore = 0.3
+	// sure is the number of standard errors from which a difference is not the draw of the test rows.
+	sure = 2
 )
 
 // warnings returns what is wrong with the models of the runs, and what to do.
@@ -27,7 +34,7 @@ func (r *report) warnings() (all []string) {
 	for i := range r.Runs {
 		line := &r.Runs[i]
 		for _, text := range []string{r.tooFewSteps(line), r.worseThanConstant(line),
-			r.worseThanBaseline(line), r.rising(line), r.lostToEviction(line)} {
+			r.hardlyAGuess(line), r.worseThanBaseline(line), r.rising(line), r.lostToEviction(line)} {
 			if text != "" {
 				all = append(all, line.Mode+": "+text)
 			}
@@ -55,22 +62,77 @@ func (r *report) worseThanConstant(line *row) string {
 		return ""
 	}
 	return fmt.Sprintf("%s %s is not below the %s of a constant guess: the model fits its "+
-		"training rows alone, or diverged; train fewer epochs (--epochs), lower the rates of "+
-		"rows.optimizer and model.optimizer in a job file, or leave out columns with as many ids as "+
-		"rows", r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()))
+		"training rows alone, or diverged; %slower the rates of rows.optimizer and model.optimizer in a job "+
+		"file, or leave out columns with as many ids as rows", r.errorName(), r.lossText(line.Loss()),
+		r.lossText(r.constantError()), r.fewerEpochs())
+}
+
+// fewerEpochs is an advice, with a comma and a space behind it, or "" where there was one epoch.
+func (r *report) fewerEpochs() string {
+	if r.job.Training.Epochs <= 1 {
+		return ""
+	}
+	return "train fewer epochs (--epochs), "
+}
+
+// hardlyAGuess is about a model whose gain over a constant guess may be the draw of the test rows.
+func (r *report) hardlyAGuess(line *row) string {
+	if line.predicted == nil || r.tooFewSteps(line) != "" || r.worseThanConstant(line) != "" {
+		return ""
+	}
+	constant := slices.Repeat([]float32{float32(r.mean)}, len(r.labels))
+	gain, e := r.lossDifference(constant, line.predicted)
+	if gain > sure*e {
+		return ""
+	}
+	return fmt.Sprintf("%s %s is hardly below the %s of a constant guess, by no more than the draw of %d "+
+		"test rows explains: the columns say little of the label, or the rows are too few; add columns or "+
+		"rows", r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()), len(r.labels))
+}
+
+// lossDifference returns the mean loss of predictions a of the test rows less that of b, and its standard
+// error.
+func (r *report) lossDifference(a, b []float32) (mean, standardError float64) {
+	return metric.LossDifference(a, b, r.labels, r.weights, r.ConstantRMSE > 0)
 }
 
 func (r *report) worseThanBaseline(line *row) string {
 	if len(r.Baselines) == 0 || r.tooFewSteps(line) != "" || r.worseThanConstant(line) != "" {
 		return ""
 	}
-	baseline := r.Baselines[0].Loss()
-	if r.constantError()-line.Loss() >= gainLeast*(r.constantError()-baseline) {
+	baseline := &r.Baselines[0]
+	behind := r.constantError()-line.Loss() < gainLeast*(r.constantError()-baseline.Loss())
+	if !behind && line.predicted != nil && r.job.Model.Kind != model.LogisticRegression {
+		mean, e := r.lossDifference(line.predicted, baseline.predicted) // of the first seed
+		behind = mean > sure*e
+	}
+	if !behind {
 		return ""
 	}
-	return fmt.Sprintf("%s %s, where the logistic regression has %s: choose the number of epochs "+
-		"(--epochs 10 --validation 0.1), or train with smaller batches (--global-batch) or less staleness "+
-		"(--staleness)", r.errorName(), r.lossText(line.Loss()), r.lossText(baseline))
+	return fmt.Sprintf("%s %s, where the logistic regression has %s: %s", r.errorName(),
+		r.lossText(line.Loss()), r.lossText(baseline.Loss()), r.behindAdvice())
+}
+
+// behindAdvice is what to do about a model that predicts worse than the regression beside it.
+func (r *report) behindAdvice() string {
+	const less = "train with smaller batches (--global-batch) or less staleness (--staleness)"
+	const simple = "train a job file with model.kind: logistic-regression, or "
+	at := r.taken()
+	switch {
+	case at < 0 && r.job.Model.Kind == model.LogisticRegression:
+		return "choose the number of epochs (--epochs 10 --validation 0.1), or " + less
+	case at < 0:
+		return "choose the number of epochs (--epochs 10 --validation 0.1), " + simple + less
+	case r.Tried[at].Model == model.LogisticRegression:
+		return less
+	case !r.compared:
+		return "the regression was not among the models to choose from; " + simple + less
+	}
+	text := "the rows held back chose otherwise; "
+	if r.share < shareMore {
+		text += fmt.Sprintf("hold back more (--validation %g), ", shareMore)
+	}
+	return text + simple + less
 }
 
 func (r *report) rising(line *row) string {
@@ -83,9 +145,10 @@ func (r *report) rising(line *row) string {
 	if last.Loss()-best.Loss() < riseWorth*r.constantError() {
 		return ""
 	}
-	return fmt.Sprintf("%s was lowest at step %d, %s, and rose to %s at step %d: train fewer "+
-		"epochs (--epochs)", r.errorName(), best.Step, r.lossText(best.Loss()), r.lossText(last.Loss()),
-		last.Step)
+	return fmt.Sprintf("%s was lowest at step %d, %s, and rose to %s at step %d: %slower the rates of "+
+		"rows.optimizer and model.optimizer in a job file", r.errorName(), best.Step,
+		r.lossText(best.Loss()), r.lossText(last.Loss()), last.Step,
+		strings.Replace(r.fewerEpochs(), ", ", ", or ", 1))
 }
 
 func (r *report) lostToEviction(line *row) string {

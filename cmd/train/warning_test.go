@@ -8,6 +8,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/runtime/train"
@@ -50,6 +51,75 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// modelOf returns a model that gives each test row's label the same probability.
+func modelOf(labels []float32, right float32) row {
+	line := row{Mode: "hybrid", Steps: 100}
+	for _, label := range labels {
+		line.predicted = append(line.predicted, label*right+(1-label)*(1-right))
+	}
+	line.LogLoss = metric.LogLoss(line.predicted, labels)
+	return line
+}
+
+// A model that predicts worse than the regression beside it, or no better than a guess, is named, unless the
+// draw of the test rows may be the reason.
+func TestModelsThatGainLittleAreNamed(t *testing.T) {
+	labels := make([]float32, 400)
+	for i := range labels {
+		labels[i] = float32(i % 2)
+	}
+	wrong := func(line row, rows int) row { // of which some are predicted the other way
+		for i := range rows {
+			line.predicted[i] = 1 - line.predicted[i]
+		}
+		line.LogLoss = metric.LogLoss(line.predicted, labels)
+		return line
+	}
+	for _, c := range []struct {
+		name        string
+		line, other row
+		want        string
+	}{
+		{"better", modelOf(labels, 0.7), modelOf(labels, 0.69), ""},
+		{"worse", modelOf(labels, 0.69), modelOf(labels, 0.7), "hybrid: log loss 0.3711, where the logistic"},
+		// The log loss rises by ln(0.7/0.28) = 0.92 for 16 rows, and falls by ln(0.72/0.7) = 0.028 for 384:
+		// by 0.0096 in the mean, with a deviation of 0.19 and so a standard error of 0.0093.
+		{"worse by chance", wrong(modelOf(labels, 0.72), 16), modelOf(labels, 0.7), ""},
+		// It falls by ln(1.1) = 0.095 for 219 rows, and rises by ln(1/0.9) = 0.105 for 181.
+		{"nearly a guess", wrong(modelOf(labels, 0.55), 181), modelOf(labels, 0.5),
+			"hybrid: log loss 0.6886 is hardly below the 0.6931 of a constant guess, by no more than the " +
+				"draw of 400 test rows"},
+	} {
+		r := report{Seeds: 1, Runs: []row{c.line}, Baselines: []row{c.other},
+			guess: guess{ConstantLogLoss: math.Ln2, mean: 0.5, labels: labels, classes: true}}
+		r.job.Model.Kind = model.DeepFM
+		got := strings.Join(r.warnings(), "\n")
+		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// After a single epoch nothing advises fewer.
+func TestNothingAdvisesFewerEpochsThanOne(t *testing.T) {
+	for epochs, want := range map[int]bool{1: false, 2: true} {
+		line := row{Mode: "hybrid", Steps: 100, measures: lost(0.6), Curve: []evaluation.Point{
+			{Step: 50, Scores: lost(0.4).Scores}, {Step: 100, Scores: lost(0.6).Scores}}}
+		r := report{Seeds: 1, Runs: []row{line}, guess: guess{ConstantLogLoss: 0.5}}
+		r.job.Training.Epochs = epochs
+		all := r.warnings()
+		if len(all) != 2 {
+			t.Fatalf("%d warnings: %q", len(all), all)
+		}
+		for _, text := range all {
+			if strings.Contains(text, "train fewer epochs (--epochs)") != want ||
+				!strings.Contains(text, "lower the rates") {
+				t.Errorf("%d epochs: %s", epochs, text)
+			}
+		}
+	}
+}
+
 // Rows that are evicted while their gradients are under way lose them, which a report of the run says.
 func TestLostGradientsAreReported(t *testing.T) {
 	j := job.Default()
@@ -85,9 +155,11 @@ func TestEpochsAtTheLimitAreNamed(t *testing.T) {
 	for epochs, want := range map[int]bool{1: false, 2: true} {
 		r := report{Model: model.DLRM}
 		r.job.Training.Epochs = epochs
-		r.Validation = &validation{Rows: 100, Model: model.DLRM, Epochs: epochs, Curve: curve}
+		r.Tried = []tried{{Rows: 100, Model: model.DLRM, Epochs: epochs, Curve: curve, Chosen: true}}
 		var text strings.Builder
-		r.writeChosen(&text)
+		if err := r.writeChosen(&text); err != nil {
+			t.Fatal(err)
+		}
 		if got := strings.Contains(text.String(), "(--epochs 4 --validation 0.1 does)"); got != want {
 			t.Errorf("%d of 2 epochs: %s", epochs, text.String())
 		}

@@ -174,10 +174,15 @@ func (r *report) learningSection() htmlreport.Section {
 	for _, line := range r.lines() {
 		add(line.Mode+", test rows", line.Curve)
 	}
-	for _, tried := range []*validation{r.Validation, r.regressed} {
-		if tried != nil {
-			add(tried.Model+", rows held back", tried.Curve)
+	for _, one := range r.Tried {
+		name := one.Model
+		if one.Derived {
+			name += ", derived slots: " + one.slots()
 		}
+		if one.Part {
+			name += ", a part of the rows"
+		}
+		add(name+", rows held back", one.Curve)
 	}
 	if len(s.Legend) > 0 {
 		s.Title, s.Charts = "Learning curve", []htmlreport.Chart{scores, losses}

@@ -36,18 +36,6 @@ func Share(set *datasets.Dataset) float64 {
 	return min(max(shareLeast, rowsHeld/float64(max(set.TrainRows(), 1))), shareMost)
 }
 
-// Prefer returns the job of the simpler choice, a baseline, if it predicts the same held-back rows better,
-// and else that of the first choice. Where labels follow from single columns, a factorization only adds
-// noise.
-func Prefer(first, baseline *Choice) job.Job {
-	if baseline == nil || baseline.Held != first.Held || !(baseline.Best().Loss() < first.Best().Loss()) {
-		return first.Job
-	}
-	j, simple := first.Job, baseline.Job
-	j.Model, j.Rows, j.Training.Epochs = simple.Model, simple.Rows, simple.Training.Epochs
-	return j
-}
-
 // Decide returns the job of a table with the derived slots, the model and the number of epochs that held-back
 // rows choose. Where the rows are too few to choose, or stay in their file because memory is scarce, the
 // epochs are those of EpochsWithout.
@@ -60,19 +48,20 @@ func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Bac
 		return j, nil
 	}
 	share := Share(set)
-	d, err := Derive(ctx, j, set, reopen, share, m)
+	variants, err := Derive(ctx, j, set, reopen, share, m)
 	if err != nil {
 		return j, err
 	}
-	first, err := ChooseEpochs(ctx, d.Job, d.Set, share, m)
+	err = TryNetworks(ctx, variants, share, m)
 	if ctx.Err() != nil {
-		return j, err
+		return j, context.Cause(ctx)
 	}
 	if err != nil {
 		j.Training.Epochs = EpochsWithout(set)
 		return j, nil
 	}
-	return Prefer(first, d.Choice), nil
+	_, _, j = Choose(variants, true)
+	return j, nil
 }
 
 // reopen reads the data of a job whose paths are absolute.
@@ -113,7 +102,7 @@ func Baseline(ctx context.Context, j job.Job, set *datasets.Dataset, share float
 	}
 	choice, err := choose(ctx, candidates, set, share, most, m)
 	if ctx.Err() != nil {
-		return j, nil, err
+		return j, nil, context.Cause(ctx)
 	}
 	if err != nil {
 		j.Training.Epochs = own
@@ -129,6 +118,7 @@ func logistic(j job.Job) job.Job {
 	j.Training.ClearDelays() // also where the job is sequential
 	heads := j.Model.Heads
 	j.Model.Kind, j.Model.Heads = model.LogisticRegression, make([]model.Head, len(heads))
+	j.Model.Wide = nil // all its slots are
 	for i, head := range heads {
 		j.Model.Heads[i] = head
 		j.Model.Heads[i].Layers, j.Model.Heads[i].Weight = nil, 0
@@ -143,8 +133,8 @@ func logistic(j job.Job) job.Job {
 	return j
 }
 
-// choose tries jobs on the rows of a data set that are left when a share is held back, of at most the
-// first most rows.
+// choose tries jobs on the rows of a data set that are left when a share is held back, of at most some rows
+// (Dataset.HoldBack).
 func choose(ctx context.Context, jobs []job.Job, set *datasets.Dataset, share float64, most int,
 	m backend.Backend) (*Choice, error) {
 	part, err := set.HoldBack(share, set.Latest, jobs[0].Training.Seed, most)

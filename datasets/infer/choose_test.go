@@ -3,12 +3,21 @@ package infer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/exec/selection"
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
 )
@@ -43,7 +52,8 @@ func chosenJob(t *testing.T, set *datasets.Dataset, data job.Data) (j job.Job, f
 	if err != nil || baseline == nil {
 		t.Fatal(err)
 	}
-	return Prefer(first, baseline), first, baseline
+	_, _, j = Choose([]*Variant{{Job: j, Set: set, Network: first, Regression: baseline}}, true)
+	return j, first, baseline
 }
 
 // The job that is chosen learns: its AUC is near that of the true probabilities, with interactions too.
@@ -79,27 +89,101 @@ func TestChosenJobsLearn(t *testing.T) {
 	}
 }
 
-// A simpler model is preferred only where it predicts the same rows better.
-func TestPrefer(t *testing.T) {
-	set, data := generated(t, 3000, 0)
-	_, first, baseline := chosenJob(t, set, data)
-	first.Curve[first.Job.Training.Epochs-1].LogLoss = 0.5
+// Of the networks and regressions of all variants, the one with the lowest log loss of the same rows is
+// chosen, and the first one of equals, networks before regressions; a regression of other rows is not, nor
+// any where none is asked for.
+func TestChooseTakesTheBestModelOfAllVariants(t *testing.T) {
+	model := func(kind string, loss float64, held int) *Choice {
+		j := job.Default()
+		j.Model.Kind, j.Training.Epochs = kind, 1
+		return &Choice{&selection.Trial{Job: j, Curve: []evaluation.Point{{
+			Scores: evaluation.Scores{LogLoss: loss}}}}, held}
+	}
+	const deep, simple = "deepfm", "logistic-regression"
 	for _, c := range []struct {
-		loss float64
-		held int
-		want string
+		losses      [4]float64 // network and regression of the first variant, then of the second
+		held        int        // rows of the regressions
+		regressions bool
+		want        string
+		variant     int
 	}{
-		{0.4, first.Held, model.LogisticRegression}, {0.5, first.Held, model.DeepFM},
-		{0.4, first.Held + 1, model.DeepFM},
+		{[4]float64{0.4, 0.6, 0.5, 0.5}, 10, true, deep, 0},
+		{[4]float64{0.5, 0.6, 0.4, 0.5}, 10, true, deep, 1},
+		{[4]float64{0.5, 0.4, 0.5, 0.6}, 10, true, simple, 0},
+		{[4]float64{0.5, 0.6, 0.6, 0.4}, 10, true, simple, 1},
+		{[4]float64{0.5, 0.5, 0.5, 0.5}, 10, true, deep, 0},
+		{[4]float64{0.5, 0.6, 0.6, 0.4}, 11, true, deep, 0},
+		{[4]float64{0.5, 0.6, 0.6, 0.4}, 10, false, deep, 0},
 	} {
-		baseline.Curve[baseline.Job.Training.Epochs-1].LogLoss, baseline.Held = c.loss, c.held
-		if got := Prefer(first, baseline); got.Model.Kind != c.want || got.Training.Mode != job.Hybrid {
-			t.Errorf("log loss %v of %d rows: %s in mode %s, want %s", c.loss, c.held, got.Model.Kind,
-				got.Training.Mode, c.want)
+		all := []*Variant{{}, {}}
+		for i, v := range all {
+			v.Network, v.Regression = model(deep, c.losses[2*i], 10), model(simple, c.losses[2*i+1], c.held)
+			v.Job = v.Network.Job
+			v.Job.Training.Mode = job.Hybrid
+			v.Network.Job.Training.Mode = job.Hybrid
+		}
+		best, choice, j := Choose(all, c.regressions)
+		if best != all[c.variant] || j.Model.Kind != c.want || j.Training.Mode != job.Hybrid ||
+			choice.Job.Model.Kind != c.want || choice != best.Network && choice != best.Regression {
+			t.Errorf("%+v: a %s in mode %s", c, j.Model.Kind, j.Training.Mode)
 		}
 	}
-	if got := Prefer(first, nil); got.Model.Kind != model.DeepFM {
-		t.Error(got.Model.Kind)
+}
+
+// Users and items have tastes, two hidden numbers each. A slot of user and item together helps a logistic
+// regression, which cannot multiply them; the network does better without.
+func TestASlotOfPairsDoesNotTakeTheTastesOfTheNetwork(t *testing.T) {
+	const users, items, rows = 100, 50, 5000
+	r := rand.New(rand.NewPCG(1, 2))
+	tastes := func(n int) (all [][2]float64) {
+		for range n {
+			all = append(all, [2]float64{r.NormFloat64(), r.NormFloat64()})
+		}
+		return all
+	}
+	ofUsers, ofItems := tastes(users), tastes(items)
+	var text strings.Builder
+	text.WriteString("label,user,item\n")
+	for range rows {
+		user, item, label := r.IntN(users), r.IntN(items), 0
+		odds := 1.5 * (ofUsers[user][0]*ofItems[item][0] + ofUsers[user][1]*ofItems[item][1])
+		if r.Float64() < 1/(1+math.Exp(-odds)) {
+			label = 1
+		}
+		fmt.Fprintf(&text, "%d,u%d,i%d\n", label, user, item)
+	}
+	path := filepath.Join(t.TempDir(), "table.csv")
+	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j, set, _, err := Open(Request{File: path, Split: drawn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Training.Epochs = EpochsToTry(set)
+	all, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
+	if err == nil {
+		err = TryNetworks(t.Context(), all, Share(set), backend.Backend{})
+	}
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%d variants, error %v", len(all), err)
+	}
+	given, more := all[0], all[1]
+	t.Logf("log loss without slots: network %.4f, regression %.4f; with: %.4f, %.4f",
+		given.Network.Best().LogLoss, given.Regression.Best().LogLoss, more.Network.Best().LogLoss,
+		more.Regression.Best().LogLoss)
+	if !(more.Regression.Best().LogLoss < given.Regression.Best().LogLoss) {
+		t.Error("the slot does not help the regression, of which the test wants to know")
+	}
+	for _, v := range all[:2] { // a slot with factors would let the second epoch learn the rows by heart
+		if v.Network.Best().LogLoss > given.Regression.Best().LogLoss-0.05 {
+			t.Errorf("slots %v: log loss %.4f, which is not far below that of a regression",
+				namesOf(v.Job.Data.Derived), v.Network.Best().LogLoss)
+		}
+	}
+	if best, _, chosen := Choose(all, true); chosen.Model.Kind != model.DeepFM ||
+		best.Network.Best().LogLoss > min(given.Network.Best().LogLoss, more.Network.Best().LogLoss) {
+		t.Errorf("chosen: a %s with slots %v", chosen.Model.Kind, namesOf(chosen.Data.Derived))
 	}
 }
 
@@ -129,6 +213,136 @@ func TestShare(t *testing.T) {
 		set, _ := generated(t, min(rows, 20_000), 0)
 		if got := Share(set); got != want && rows <= 20_000 {
 			t.Errorf("%d rows: %v, want %v", rows, got, want)
+		}
+	}
+}
+
+// threeVariants returns variants of some rows whose networks differ in their rate: a good one first, one that
+// hardly learns, and one that learns less.
+func threeVariants(t *testing.T, rows int) []*Variant {
+	t.Helper()
+	set, data := generated(t, rows, 0)
+	var all []*Variant
+	for _, rate := range []float64{0.1, 1e-9, 0.001} {
+		j := Job(set)
+		j.Name, j.Data = "test", data
+		j.Training.Epochs = 2
+		j.Rows.Optimizer.Rate, j.Model.Optimizer.Rate = rate, rate
+		all = append(all, &Variant{Job: j, Set: set})
+	}
+	return all
+}
+
+// diverge lets the network of a variant diverge.
+func (v *Variant) diverge() { v.Job.Rows.Optimizer.Rate, v.Job.Model.Optimizer.Rate = 1e30, 1e30 }
+
+// A part of many rows decides which network is tried on all; of few, all are. What fails is left out.
+func TestTryNetworks(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rows   int
+		change func(all []*Variant)
+		parts  string // variants with a choice on a part
+		tried  string // on all rows
+		fails  bool
+	}{
+		{"few rows", 2000, func([]*Variant) {}, "", "012", false},
+		{"many rows", 1000, func([]*Variant) {}, "012", "0", false},
+		{"the best is not the first", 1000, func(all []*Variant) { all[0], all[2] = all[2], all[0] }, "012",
+			"2", false},
+		{"a part fails", 1000, func(all []*Variant) { all[0].diverge() }, "12", "2", false},
+		{"all parts fail", 2, func([]*Variant) {}, "", "012", false},
+		{"a network fails", 2000, func(all []*Variant) { all[0].diverge() }, "", "12", false},
+		{"all networks fail", 2000, func(all []*Variant) {
+			for _, v := range all {
+				v.diverge()
+			}
+		}, "", "", true},
+		{"the best of the parts fails on all rows", 1000, func(all []*Variant) {
+			bad := *all[0].Set // with a label that is not finite among the rows of no part
+			all[0].Set = &bad
+			bad.Train = spoilt(t, all[0].Set, 1000)
+		}, "012", "2", false},
+	} {
+		all := threeVariants(t, 2000)
+		c.change(all)
+		err := tryNetworks(t.Context(), all, 0.2, c.rows, backend.Backend{})
+		var parts, tried string
+		for i, v := range all {
+			if v.Part != nil {
+				parts += fmt.Sprint(i)
+			}
+			if v.Network != nil {
+				tried += fmt.Sprint(i)
+			}
+		}
+		if parts != c.parts || tried != c.tried || (err != nil) != c.fails {
+			t.Errorf("%s: parts %s, want %s; tried %s, want %s; error %v", c.name, parts, c.parts, tried,
+				c.tried, err)
+		}
+	}
+}
+
+// spoilt returns the training rows of a set, of which one that is in no part of some rows is not finite.
+func spoilt(t *testing.T, set *datasets.Dataset, rows int) *batch.Batch {
+	t.Helper()
+	numbered := *set
+	ids := make([]uint64, set.Train.Samples)
+	for i := range ids {
+		ids[i] = uint64(i)
+	}
+	train := *set.Train
+	train.Slots = slices.Clone(train.Slots)
+	train.Slots[0] = batch.Jagged{Offsets: train.Slots[1].Offsets, IDs: ids}
+	numbered.Train = &train
+	part, err := numbered.HoldBack(0.2, false, job.Default().Training.Seed, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := numbered.HoldBack(0.2, false, job.Default().Training.Seed, set.Train.Samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range whole.Train.Slots[0].IDs {
+		if !slices.Contains(part.Train.Slots[0].IDs, id) {
+			bad := *set.Train
+			bad.Weights = slices.Repeat([]float32{1}, bad.Samples)
+			bad.Weights[id] = float32(math.Inf(1))
+			return &bad
+		}
+	}
+	t.Fatal("all rows are in the part")
+	return nil
+}
+
+// ended is a context that ends when it is asked for the n-th time.
+type ended struct {
+	context.Context
+	left int
+}
+
+func (c *ended) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A choice that is interrupted returns why, whenever that is, and not a choice that was not made.
+func TestAnInterruptedChoiceIsAnError(t *testing.T) {
+	variants := threeVariants(t, 300)
+	count := &ended{t.Context(), math.MaxInt}
+	if err := tryNetworks(count, variants, 0.2, 200, backend.Backend{}); err != nil {
+		t.Fatal(err)
+	}
+	asked := math.MaxInt - count.left
+	if asked < 8 {
+		t.Fatalf("the context was asked %d times", asked)
+	}
+	for n := range asked {
+		err := tryNetworks(&ended{t.Context(), n}, variants, 0.2, 200, backend.Backend{})
+		if err == nil {
+			t.Errorf("no error where the context ended before question %d of %d", n, asked)
 		}
 	}
 }

@@ -12,23 +12,10 @@ import (
 	"tandem/algo/exec/selection"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/algo/rng"
 	"tandem/datasets"
 )
-
-// Derived is a job whose data may have slots that were derived from their columns.
-type Derived struct {
-	Job job.Job
-	Set *datasets.Dataset // of the job
-	// Baseline is the logistic regression of the job, and Choice how it was chosen; nil: the rows were too
-	// few.
-	Baseline job.Job
-	Choice   *Choice
-	// Tried are the slots that were tried; the job has all of them, or none.
-	Tried []job.DerivedSlot
-	// With and Without are how the regression was chosen with and without these slots; nil if there are none.
-	With, Without *Choice
-}
 
 const (
 	// foldsOfOdds is the number of parts of the rows of which each is predicted by a model of the others.
@@ -40,52 +27,75 @@ const (
 )
 
 // Derive looks for combinations of two columns, and for intervals of numbers, that say what a logistic
-// regression of the columns does not know, and returns the job with these as derived slots if the regression
-// then predicts held-back rows better. The search does not see these rows, nor labels by which the
-// predictions that it begins with were made. It explains the first label alone. A job that has derived slots
-// keeps them, and gets no others. Where the search fails, as when a regression of a part of the rows
-// diverges, there are no derived slots. open reads the data of a job again.
+// regression of the columns does not know. It returns the job with its columns and, if the search finds any,
+// the job with these as derived slots: with those of pairs as wide slots of a deepfm, and without. Held-back
+// rows choose from the variants (TryNetworks, Choose). The search does not see these rows, nor labels by
+// which the predictions that it begins with were made. It explains the first label alone. A job that has
+// derived slots keeps them, and gets no others. Where the search fails, as when a regression of a part of the
+// rows diverges, there are no derived slots. open reads the data of a job again.
 //
 // Cost: a search over at most 40 million cells for each slot that is found, three trainings of the logistic
 // regression on at most 100,000 rows, and its choice with and without the slots.
 func Derive(ctx context.Context, j job.Job, set *datasets.Dataset,
-	open func(job.Data) (*datasets.Dataset, error), share float64, m backend.Backend) (*Derived, error) {
-	d := &Derived{Job: j, Set: set}
+	open func(job.Data) (*datasets.Dataset, error), share float64, m backend.Backend) ([]*Variant, error) {
+	given := &Variant{Job: j, Set: set}
 	var err error
-	d.Baseline, d.Choice, err = Baseline(ctx, j, set, share, m)
-	if err != nil || d.Choice == nil || len(j.Data.Derived) > 0 {
-		return d, err
+	given.Baseline, given.Regression, err = Baseline(ctx, j, set, share, m)
+	if err != nil || given.Regression == nil || len(j.Data.Derived) > 0 {
+		return []*Variant{given}, err
 	}
-	with, err := d.withSlots(ctx, open, share, m)
-	if err != nil && ctx.Err() == nil {
-		return d, nil
+	more, err := given.derive(ctx, open, share, m)
+	if err != nil || more == nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return []*Variant{given}, nil
 	}
-	return with, err
+	if wide := more.wide(); wide != nil {
+		return []*Variant{given, wide, more}, nil
+	}
+	return []*Variant{given, more}, nil
 }
 
-// withSlots searches for slots, and returns what is better, with them or without them.
-func (d *Derived) withSlots(ctx context.Context, open func(job.Data) (*datasets.Dataset, error),
-	share float64, m backend.Backend) (*Derived, error) {
-	var err error
-	if d.Tried, err = search(ctx, d.Baseline, d.Set, open, share, m); err != nil || len(d.Tried) == 0 {
-		return d, err
+// wide returns the variant whose network has weights alone for derived slots of pairs, or nil if there are
+// none or the network cannot. Where pairs are rare, factors of a pair learn its rows by heart in the second
+// epoch, before those of its columns say what the pair would.
+func (v *Variant) wide() *Variant {
+	if v.Job.Model.Kind != model.DeepFM {
+		return nil
 	}
-	with := *d
-	with.Job.Data.Derived = d.Tried
-	if with.Set, err = open(with.Job.Data); err != nil {
-		return d, err
+	wide := *v
+	wide.Job.Model.Wide = nil
+	for _, s := range v.Job.Data.Derived {
+		if len(s.Columns) > 1 {
+			wide.Job.Model.Wide = append(wide.Job.Model.Wide, s.Name)
+		}
 	}
-	SetRowOptimizer(&with.Job, len(with.Set.Schema.Slots), RowStep)
-	with.Baseline, with.Choice, err = Baseline(ctx, with.Job, with.Set, share, m)
-	if err != nil || with.Choice == nil { // nil: the training diverged
-		return d, err
+	if wide.Job.Model.Wide == nil {
+		return nil
 	}
-	d.With, d.Without = with.Choice, d.Choice
-	with.With, with.Without = d.With, d.Without
-	if with.With.Best().Loss() < d.Without.Best().Loss() {
-		return &with, nil
+	return &wide
+}
+
+// derive returns the columns with the slots that a search finds and their regression, or nil if there are
+// none, or the regression diverges.
+func (v *Variant) derive(ctx context.Context, open func(job.Data) (*datasets.Dataset, error), share float64,
+	m backend.Backend) (*Variant, error) {
+	slots, err := search(ctx, v.Baseline, v.Set, open, share, m)
+	if err != nil || len(slots) == 0 {
+		return nil, err
 	}
-	return d, nil
+	more := &Variant{Job: v.Job}
+	more.Job.Data.Derived = slots
+	if more.Set, err = open(more.Job.Data); err != nil {
+		return nil, err
+	}
+	SetRowOptimizer(&more.Job, len(more.Set.Schema.Slots), RowStep)
+	more.Baseline, more.Regression, err = Baseline(ctx, more.Job, more.Set, share, m)
+	if err != nil || more.Regression == nil {
+		return nil, err
+	}
+	return more, nil
 }
 
 // search returns the slots to derive, at most as many as there are columns.

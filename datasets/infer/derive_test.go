@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -55,19 +56,23 @@ func openTable(t *testing.T, header string, split job.Split,
 // usual are the columns of a table.
 const usual = "label,a,b,c,tags,x"
 
-// derive returns what Derive makes of a table.
-func derive(t *testing.T, split job.Split, probability func(row, a, b, c int, x float64) float64) *Derived {
+// derive returns the variants of a table, the one that is chosen, and its job.
+func derive(t *testing.T, split job.Split, probability func(row, a, b, c int, x float64) float64) (
+	all []*Variant, best *Variant, chosen job.Job) {
 	t.Helper()
 	j, set := openTable(t, usual, split, probability)
-	d, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
+	all, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
+	if err == nil {
+		err = TryNetworks(t.Context(), all, Share(set), backend.Backend{})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j, err = Decide(t.Context(), j, set, backend.Backend{}); err != nil ||
-		len(j.Data.Derived) != len(d.Job.Data.Derived) {
-		t.Errorf("Decide derives %v, error %v", j.Data.Derived, err)
+	best, _, chosen = Choose(all, true)
+	if j, err = Decide(t.Context(), j, set, backend.Backend{}); err != nil || !reflect.DeepEqual(j, chosen) {
+		t.Errorf("Decide has chosen %+v, want %+v; error %v", j, chosen, err)
 	}
-	return d
+	return all, best, chosen
 }
 
 // drawn is the default split of a table.
@@ -103,20 +108,33 @@ func TestDerive(t *testing.T) {
 			return 0.2
 		}, "a × x"},
 	} {
-		d := derive(t, drawn, c.probability)
-		if got := namesOf(d.Job.Data.Derived); !slices.Contains(got, c.want) {
-			t.Errorf("%s: derived %v, want %s", c.name, got, c.want)
+		all, _, _ := derive(t, drawn, c.probability)
+		if len(all) < 2 || !slices.Contains(namesOf(all[1].Job.Data.Derived), c.want) {
+			t.Errorf("%s: %d variants, want %s", c.name, len(all), c.want)
 			continue
 		}
+		given, d := all[0], all[1]
 		slots := d.Set.Schema.Slots
-		if d.Choice != d.With || d.With.Best().LogLoss > d.Without.Best().LogLoss-0.05 ||
+		if d.Regression.Best().LogLoss > given.Regression.Best().LogLoss-0.05 ||
 			slots[4].Name != d.Job.Data.Derived[0].Name {
-			t.Errorf("%s: log loss %v with slots %v, %v without", c.name, d.With.Best().LogLoss, slots,
-				d.Without.Best().LogLoss)
+			t.Errorf("%s: log loss %v with slots %v, %v without", c.name, d.Regression.Best().LogLoss, slots,
+				given.Regression.Best().LogLoss)
 		}
 		if d.Baseline.Data.Derived == nil || d.Job.Rows.Optimizer.Rate >= 0.5/4 {
 			t.Errorf("%s: rate %v, the baseline has %v", c.name, d.Job.Rows.Optimizer.Rate,
 				d.Baseline.Data.Derived)
+		}
+		pairs := 0
+		for _, s := range d.Job.Data.Derived { // pairs are wide, intervals of numbers are not
+			if len(s.Columns) == 2 {
+				pairs++
+			}
+			if slices.Contains(d.Job.Model.Wide, s.Name) != (len(s.Columns) == 2) {
+				t.Errorf("%s: of %q, %q are wide", c.name, s.Name, d.Job.Model.Wide)
+			}
+		}
+		if pairs > 0 && (len(all) != 3 || all[2].Job.Model.Wide != nil || all[2].Set != d.Set) {
+			t.Errorf("%s: %d variants, want a third one without wide slots", c.name, len(all))
 		}
 	}
 }
@@ -124,7 +142,7 @@ func TestDerive(t *testing.T) {
 // Labels that follow from single columns need no derived slots, and get none, also where positive rows weigh
 // more, which moves all predictions.
 func TestNothingIsDerivedFromNoise(t *testing.T) {
-	d := derive(t, drawn, func(_, a, b, c int, x float64) float64 {
+	all, d, _ := derive(t, drawn, func(_, a, b, c int, x float64) float64 {
 		return 0.1 + 0.05*float64(a) + 0.06*float64(b) + 0.02*float64(c) + 0.05*x
 	})
 	weighted := d.Job
@@ -132,22 +150,23 @@ func TestNothingIsDerivedFromNoise(t *testing.T) {
 	weighted.Model.Heads[0].PositiveWeight = 10
 	weighted.Model.Heads[0].Bias += math.Log(10)
 	more, err := Derive(t.Context(), weighted, d.Set, reopen, Share(d.Set), backend.Backend{})
-	if err != nil || len(d.Tried)+len(more.Tried) > 0 {
-		t.Errorf("derived %v, and %v with weights, error %v", namesOf(d.Tried), namesOf(more.Tried), err)
+	if err != nil || len(all) > 1 || len(more) > 1 {
+		t.Errorf("%d variants, and %d with weights, error %v", len(all), len(more), err)
 	}
 }
 
 // Slots that are found in the rows before those held back, and mislead there, are not kept.
 func TestSlotsThatPredictWorseAreNotKept(t *testing.T) {
-	d := derive(t, job.Split{How: job.SplitLast, Test: 0.2}, func(row, a, b, _ int, _ float64) float64 {
+	latest := job.Split{How: job.SplitLast, Test: 0.2}
+	all, best, j := derive(t, latest, func(row, a, b, _ int, _ float64) float64 {
 		if row < 2400 {
 			return 0.2 + 0.6*float64((a+b)%2)
 		}
 		return 0.8 - 0.6*float64((a+b)%2)
 	})
-	if len(d.Job.Data.Derived) > 0 || !slices.Contains(namesOf(d.Tried), "a × b") || d.Choice != d.Without ||
-		!(d.With.Best().LogLoss > d.Without.Best().LogLoss) || len(d.Set.Schema.Slots) != 4 {
-		t.Errorf("derived %v, tried %v", namesOf(d.Job.Data.Derived), namesOf(d.Tried))
+	if len(all) < 2 || !slices.Contains(namesOf(all[1].Job.Data.Derived), "a × b") || best != all[0] ||
+		len(j.Data.Derived) > 0 || len(j.Model.Wide) > 0 || len(best.Set.Schema.Slots) != 4 {
+		t.Errorf("%d variants, chosen is %v", len(all), namesOf(j.Data.Derived))
 	}
 }
 
@@ -186,10 +205,10 @@ func TestSearchThatFailsDerivesNothing(t *testing.T) {
 		t.Fatalf("a fold diverges: error %v", err)
 	}
 	engines = 0
-	d, err := Derive(ctx, j, set, reopen, Share(set), m)
-	if err != nil || engines != 3 || d.Choice == nil || d.Tried != nil || d.Set != set ||
-		d.Job.Data.Derived != nil {
-		t.Fatalf("%d engines, choice %v, tried %v, error %v", engines, d.Choice, d.Tried, err)
+	all, err := Derive(ctx, j, set, reopen, Share(set), m)
+	if err != nil || engines != 3 || len(all) != 1 || all[0].Regression == nil || all[0].Set != set ||
+		all[0].Job.Data.Derived != nil {
+		t.Fatalf("%d engines, %d variants, error %v", engines, len(all), err)
 	}
 	engines, inFold = 0, cancel
 	if _, err := Derive(ctx, j, set, reopen, Share(set), m); !errors.Is(err, context.Canceled) {
@@ -203,11 +222,11 @@ func TestDerivedSlotsHaveNamesOfTheirOwn(t *testing.T) {
 	j, set := openTable(t, header, drawn, func(row, a, b, c int, x float64) float64 {
 		return (parity(row, a, b, c, x) + math.Round(math.Abs(x)/1.5)) / 2
 	})
-	d, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
-	if err != nil {
-		t.Fatal(err)
+	all, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
+	if err != nil || len(all) < 2 {
+		t.Fatalf("%d variants, error %v", len(all), err)
 	}
-	got := namesOf(d.Job.Data.Derived)
+	got := namesOf(all[1].Job.Data.Derived)
 	if !slices.Contains(got, "a × b (2)") || !slices.Contains(got, "intervals of x (2)") {
 		t.Errorf("derived %q", got)
 	}
@@ -228,10 +247,10 @@ func TestDerivedSlotsOfAJobAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
-	if err != nil || d.Choice == nil || d.Tried != nil ||
-		!slices.Equal(namesOf(d.Job.Data.Derived), []string{"own"}) {
-		t.Errorf("derived %q, tried %q, error %v", namesOf(d.Job.Data.Derived), namesOf(d.Tried), err)
+	all, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
+	if err != nil || len(all) != 1 || all[0].Regression == nil ||
+		!slices.Equal(namesOf(all[0].Job.Data.Derived), []string{"own"}) {
+		t.Errorf("%d variants, error %v", len(all), err)
 	}
 }
 

@@ -43,13 +43,15 @@ var explained = []struct{ key, text string }{
 	{"data.csv.weight", "What rows count in losses and metrics."},
 	{"data.csv.impressions", "The label counts clicks of this column: what is learned is their share, and " +
 		"a row counts once for each."},
-	{"data.derived", "Slots of combined columns, and of intervals of numbers: a logistic regression " +
-		"predicted held-back rows better with them. Edges are the least numbers of intervals."},
+	{"data.derived", "Slots of combined columns, and of intervals of numbers: the model that predicted " +
+		"held-back rows best has them. Edges are the least numbers of intervals."},
 	{"model", "The dense network over embeddings and numbers."},
 	{"model.kind", "deepfm: a logistic regression, products of pairs of embeddings and a network, added " +
 		"up. logistic-regression: where it predicted held-back rows better."},
 	{"model.embedding-dim", "Values of an embedding: 8, or 16 from 200,000 training rows, which " +
 		"can fill more."},
+	{"model.wide", "Slots whose ids have a weight alone: factors of pairs of ids would learn the rows by " +
+		"heart."},
 	{"model.top", "Widths of the hidden layers: small ones, since embeddings hold most of the model. A " +
 		"logistic regression has none."},
 	{"model.loss", "squared: for labels that are numbers."},

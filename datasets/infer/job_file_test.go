@@ -25,6 +25,7 @@ func TestJobFileIsTheJob(t *testing.T) {
 	table := &job.Table{Delimiter: ";", Slots: []job.IDColumn{{Column: "tags", Separator: "|"}}, Label: "y",
 		Numeric: []string{"price"}, Missing: []string{"", "NA", "NaN", "null"}, Positive: []string{"yes"},
 		Negative: []string{"no"}}
+	deep.Model.Wide = []string{"tags"}
 	deep.Data = job.Data{Kind: job.KindCSV, Path: "/data/table.csv", CSV: table,
 		OnBadRow: job.OnBadRow{Skip: 3}, Split: job.Split{How: job.SplitTime, Column: "at", Test: 0.1}}
 	logistic.Data = job.Data{Kind: job.KindParquet, Path: "/data/table.parquet", Parquet: &job.Table{

@@ -441,3 +441,42 @@ func TestExportOfDimensionsBySlot(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A module that the Python of an exported model lacks is named in one line, with what to do.
+func TestExportedProgramNamesWhatItsPythonLacks(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	program, err := filepath.Abs("predict.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("predict.py", string(text))
+	write("columns.json", `{"labels": ["y"], "dim": 1}`)
+	fails := func(want string) {
+		t.Helper()
+		// -S leaves out the packages that are installed, but not those beside the program.
+		command := exec.Command(python, "-S", filepath.Join(folder, "predict.py"), "rows")
+		command.Env = append(os.Environ(), "PYTHONPATH=") // -S does not leave its folders out
+		out, err := command.CombinedOutput()
+		if got := string(out); err == nil || got != want {
+			t.Errorf("%q, error %v; want %q", got, err, want)
+		}
+	}
+	fails("predict.py: this Python has no numpy: install it, as by pip install numpy\n")
+	write("numpy.py", "class finfo:\n    max = 1.0\n    def __init__(self, kind): pass\nfloat32 = None\n")
+	fails("predict.py: this Python has no onnxruntime: install it, as by pip install onnxruntime (--torch " +
+		"computes in PyTorch instead)\n")
+}

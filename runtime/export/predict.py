@@ -21,7 +21,10 @@ import types
 import unicodedata
 import zlib
 
-import numpy as np
+try:
+    import numpy as np
+except ModuleNotFoundError:
+    sys.exit("predict.py: this Python has no numpy: install it, as by pip install numpy")
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 WORD = (1 << 64) - 1
@@ -418,5 +421,9 @@ if __name__ == "__main__":
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the predictions has enough, as head has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ModuleNotFoundError as error:
+        others = " (--torch computes in PyTorch instead)" if error.name == "onnxruntime" else ""
+        sys.exit(f"{pathlib.Path(__file__).name}: this Python has no {error.name}: install it, as by "
+                 f"pip install {error.name}{others}")
     except (OSError, EOFError, zlib.error, csv.Error) as error:  # of files
         sys.exit(f"{pathlib.Path(__file__).name}: {error}")

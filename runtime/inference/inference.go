@@ -125,6 +125,9 @@ func (m *Model) Data() job.Data { return m.data }
 // Scaling has the constants with which numeric columns are standardised.
 func (m *Model) Scaling() []batch.Scaling { return m.saved.Scaling }
 
+// Wide returns the names of the slots whose ids have one weight each and no embedding: see model.Spec.Wide.
+func (m *Model) Wide() []string { return m.job.Model.Wide }
+
 // Labels returns the names of the labels that the model predicts.
 func (m *Model) Labels() []string { return m.schema.Labels }
 

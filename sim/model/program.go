@@ -67,7 +67,7 @@ func NewNetwork(p *model.Program) *Network {
 		case model.FactorsPart:
 			ofRows[x.Output] = true
 			product(false, Product{Name: "factors", In: numbers, Out: x.Dim, First: true})
-			other("vectors", x.Dim*x.Slots+numbers, p.Widths[x.Output])
+			other("vectors", x.Dim*len(x.Rows)+numbers, p.Widths[x.Output])
 		case model.PairSumPart:
 			depends([]int{x.Input}, x.Output)
 			other("sum of pairs", p.Widths[x.Input], 1)

@@ -273,6 +273,10 @@ func TestNewRefusesDataThatDoNotSuit(t *testing.T) {
 		{"row length", Spec{Kind: DLRM, EmbeddingDim: 16, Activation: ReLU}, adultIncome(8),
 			`slot "a" has rows of 8 values, dlrm wants 16`},
 		{"raw fm", Spec{Kind: FactorizationMachine, Factors: 8}, rawFM, `slot "a" is raw`},
+		{"unknown wide slot", Spec{Kind: FactorizationMachine, Factors: 3, Wide: []string{"slots"}},
+			columns(2, 4, 0), `wide: there is no slot "slots"`},
+		{"all wide", Spec{Kind: FactorizationMachine, Factors: 3, Wide: []string{"slot"}}, columns(2, 4, 0),
+			"wide: it names all 2 slots"},
 		{"tower without input", PersiaAdultIncome(), noNumbers, "dense-tower has no input"},
 		{"raw dlrm", Spec{Kind: DLRM, EmbeddingDim: 1, Activation: ReLU}, raw, `slot "c" is raw`},
 		{"nothing to interact", Spec{Kind: DLRM, EmbeddingDim: 8, Activation: ReLU}, columns(1, 8, 0),
@@ -320,6 +324,10 @@ func TestValidateNamesTheFieldPath(t *testing.T) {
 		{func(s *Spec) { s.Kind, s.Heads = LogisticRegression, []Head{{Layers: []int{4}}} },
 			"heads[0].layers: a head of logistic-regression"},
 		{func(s *Spec) { s.Kind, s.Heads = DeepFM, make([]Head, 2) }, "heads: 2 of a deepfm, which has one"},
+		{func(s *Spec) { s.Kind, s.Wide = DLRM, []string{"a"} }, "wide: a dlrm has no wide slots"},
+		{func(s *Spec) { s.Wide = []string{"a"} }, "wide: a feed-forward has no wide slots"},
+		{func(s *Spec) { s.Kind, s.Wide = DeepFM, []string{"a", "b", "a"} },
+			`wide: it names the slot "a" twice`},
 	} {
 		spec := PersiaAdultIncome()
 		tt.edit(&spec)

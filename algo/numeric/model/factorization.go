@@ -25,15 +25,15 @@ func newLogistic(spec Spec, schema *batch.Schema, products gemm.Products) Engine
 // ids of one slot are pooled first and do not interact.
 func newFactorization(spec Spec, schema *batch.Schema, products gemm.Products) Engine {
 	n := newNetwork(schema, products)
-	logit, _ := n.addFactorization(spec.Factors)
+	logit, _ := n.addFactorization(spec.Factors, spec.wideSlots(schema))
 	return n.finish(logit, spec)
 }
 
 // addFactorization adds a factorization machine with vectors of dim values, and
-// returns its logit and the vectors.
-func (n *network) addFactorization(dim int) (logit, vectors value) {
+// returns its logit and the vectors. wide has the numbers of the slots that have a weight alone.
+func (n *network) addFactorization(dim int, wide []int) (logit, vectors value) {
 	first := n.addLinear(1)
-	vectors = n.addFactors(dim)
+	vectors = n.addFactors(dim, wide)
 	return n.addSum(first, n.addPairSum(vectors, dim)), vectors
 }
 
@@ -41,10 +41,11 @@ func (n *network) addFactorization(dim int) (logit, vectors value) {
 // side by side, a stack of hidden layers; their logits are added.
 //
 // Source: Guo, Tang, Ye, Li, He, IJCAI 2017, equations 1 to 4. Deviation: the ids
-// of one slot are pooled first, as in newFactorization; no dropout.
+// of one slot are pooled first, as in newFactorization; no dropout; the slots of Spec.Wide have a weight and
+// no vector, as the crosses of Wide & Deep (Cheng and others, DLRS 2016).
 func newDeepFM(spec Spec, schema *batch.Schema, products gemm.Products) Engine {
 	n := newNetwork(schema, products)
-	shallow, vectors := n.addFactorization(spec.EmbeddingDim)
+	shallow, vectors := n.addFactorization(spec.EmbeddingDim, spec.wideSlots(schema))
 	deep := n.addStack("top", spec.Top, spec.BatchNorm, spec.Activation == ReLU, vectors)
 	return n.finish(n.addSum(shallow, n.addLogit("output", deep)), spec)
 }

@@ -224,11 +224,11 @@ func (f *linear) describe(g *describer) {
 
 func (f *factors) describe(g *describer) {
 	var parts []string
-	if f.slots > 0 {
+	if len(f.rows) > 0 {
 		var behindFirst []int
-		for slot := range f.slots {
+		for _, row := range f.rows {
 			for k := range f.dim {
-				behindFirst = append(behindFirst, slot*(f.dim+1)+1+k)
+				behindFirst = append(behindFirst, row+1+k)
 			}
 		}
 		parts = append(parts, g.columns(EmbeddingsInput, behindFirst))

@@ -50,6 +50,9 @@ func New(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error
 				" leave raw out of the slot or use %s", ErrSchema, slot.Name, spec.Kind, FeedForward)
 		}
 	}
+	if err := spec.checkWide(schema); err != nil {
+		return nil, err
+	}
 	if schema.EmbeddingWidth()+len(schema.Dense) == 0 {
 		return nil, fmt.Errorf("model: %w: there is neither a slot nor a numeric feature", ErrSchema)
 	}
@@ -60,6 +63,30 @@ func New(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error
 			ErrSchema, e.Layout().Params, paramsMax)
 	}
 	return e, err
+}
+
+// wideSlots returns the numbers of the slots that Wide names.
+func (s *Spec) wideSlots(schema *batch.Schema) (all []int) {
+	for i, slot := range schema.Slots {
+		if slices.Contains(s.Wide, slot.Name) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// checkWide returns an error if a network that has wide slots cannot have those of the spec.
+func (s *Spec) checkWide(schema *batch.Schema) error {
+	for _, name := range s.Wide {
+		if !slices.ContainsFunc(schema.Slots, func(slot batch.Slot) bool { return slot.Name == name }) {
+			return fmt.Errorf("model: %w: wide: there is no slot %q", ErrSchema, name)
+		}
+	}
+	if n := len(s.wideSlots(schema)); n > 0 && n == len(schema.Slots) && len(schema.Dense) == 0 {
+		return fmt.Errorf("model: %w: wide: it names all %d slots, and there is no numeric feature: leave "+
+			"one out", ErrSchema, n)
+	}
+	return nil
 }
 
 // build returns the network of a spec and a schema that suit each other, before its parameters are made.

@@ -82,12 +82,13 @@ type LinearPart struct {
 	Output int
 }
 
-// FactorsPart makes vectors of Dim values: all but the first value of each of Slots pooled rows, and the
-// product of each numeric feature with its vector of parameters.
+// FactorsPart makes vectors of Dim values: all but the first value of some pooled rows, and the product of
+// each numeric feature with its vector of parameters.
 type FactorsPart struct {
-	Dim, Slots int
-	Vectors    int // numeric features × Dim
-	Output     int
+	Dim     int
+	Rows    []int // where these rows of a sample begin among its pooled embeddings
+	Vectors int   // numeric features × Dim
+	Output  int
 }
 
 // PairSumPart computes the sum of the dot products of all pairs of vectors of Dim values.
@@ -148,7 +149,7 @@ func (f *linear) program() ProgramPart {
 }
 
 func (f *factors) program() ProgramPart {
-	return FactorsPart{f.dim, f.slots, f.vectors, int(f.output)}
+	return FactorsPart{f.dim, f.rows, f.vectors, int(f.output)}
 }
 
 func (s *pairSum) program() ProgramPart { return PairSumPart{int(s.input), s.dim, int(s.output)} }

@@ -94,9 +94,12 @@ func (r *reference) loss(embeddings, dense [][]float64, labels []float64) (logit
 // returns the factor vectors, of f values each.
 func (r *reference) machine(embedding, dense []float64, f int) (logit float64, vectors [][]float64) {
 	logit = r.tensor("bias")[0] + dot(r.tensor("linear"), dense)
-	for at := 0; at < len(embedding); at += f + 1 {
-		logit += embedding[at]
-		vectors = append(vectors, embedding[at+1:at+1+f])
+	for slot := range r.schema.Slots {
+		row := embedding[slot*(f+1):][:f+1]
+		logit += row[0]
+		if !slices.Contains(r.spec.Wide, r.schema.Slots[slot].Name) {
+			vectors = append(vectors, row[1:])
+		}
 	}
 	for j, x := range dense {
 		scaled := make([]float64, f)
@@ -361,6 +364,10 @@ func networks() []fixture {
 		{"fm", Spec{Kind: FactorizationMachine, Factors: 4}, schema(5, 3, 0)},
 		{"fm without numeric features", Spec{Kind: FactorizationMachine, Factors: 2}, schema(3, 0, 0)},
 		{"deepfm", Spec{Kind: DeepFM, EmbeddingDim: 3, Top: []int{5, 4}, Activation: ReLU}, schema(4, 2, 0)},
+		{"fm of one field and numbers", Spec{Kind: FactorizationMachine, Factors: 4, Wide: []string{"user"}},
+			schema(5, 2, 0)},
+		{"deepfm with a wide slot", Spec{Kind: DeepFM, EmbeddingDim: 3, Top: []int{5, 4}, Activation: ReLU,
+			Wide: []string{"item"}}, schema(4, 2, 0)},
 		{"deepfm with batch norm, no numeric features",
 			Spec{Kind: DeepFM, EmbeddingDim: 3, Top: []int{5}, Activation: ReLU, BatchNorm: true},
 			schema(4, 0, 0)},

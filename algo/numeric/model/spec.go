@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -70,6 +71,11 @@ type Spec struct {
 	// Factors is the length of a factor vector of an fm; a row has one value more,
 	// as in deepfm.
 	Factors int `yaml:"factors"`
+	// Wide names slots of an fm or a deepfm whose ids have a linear weight alone and no factors, as the
+	// crosses of Wide & Deep have: ids that stand for several columns, whose factors would learn the
+	// training rows by heart. Their rows are as long as others, and the values behind the first are not used.
+	// One slot or numeric feature must be left.
+	Wide []string `yaml:"wide,omitempty,flow"`
 	// SparseTower and DenseTower are the layers that the pooled embeddings and the
 	// numeric features of a feed-forward network pass before they are joined; nothing
 	// or no layers pass them on as they are.
@@ -213,6 +219,9 @@ func (s Spec) Validate() error {
 	if err := s.validateHeads(); err != nil {
 		return err
 	}
+	if err := s.validateWide(); err != nil {
+		return err
+	}
 	switch s.Kind {
 	case LogisticRegression:
 		return nil
@@ -245,6 +254,20 @@ func (s Spec) validateTorch() error {
 		return fmt.Errorf("traced.%w", err)
 	}
 	return checkRange("embedding-dim", s.EmbeddingDim, 1, embeddingDimMax)
+}
+
+// validateWide checks that wide slots are those of a network that has them, each once.
+func (s Spec) validateWide() error {
+	if len(s.Wide) > 0 && s.Kind != FactorizationMachine && s.Kind != DeepFM {
+		return fmt.Errorf("wide: a %s has no wide slots: leave it out, or use kind: %s or %s", s.Kind,
+			FactorizationMachine, DeepFM)
+	}
+	for i, name := range s.Wide {
+		if slices.Contains(s.Wide[:i], name) {
+			return fmt.Errorf("wide: it names the slot %q twice", name)
+		}
+	}
+	return nil
 }
 
 func (s Spec) validateHeads() error {

@@ -209,20 +209,19 @@ func (r *result) train(ctx context.Context, data job.Data, set *datasets.Dataset
 	j := infer.Job(set)
 	j.Data, j.Training.Seed, j.Training.Epochs = data, r.Seed, infer.EpochsToTry(set)
 	share := infer.Share(set)
-	d, err := infer.Derive(ctx, j, set, open, share, m)
+	variants, err := infer.Derive(ctx, j, set, open, share, m)
 	if err != nil {
 		return err
 	}
-	first, err := infer.ChooseEpochs(ctx, d.Job, d.Set, share, m)
+	if err := infer.TryNetworks(ctx, variants, share, m); err != nil {
+		return err
+	}
+	best, _, j := infer.Choose(variants, true)
+	source, err := datasets.TrainingSource(best.Set, &j)
 	if err != nil {
 		return err
 	}
-	j = infer.Prefer(first, d.Choice)
-	source, err := datasets.TrainingSource(d.Set, &j)
-	if err != nil {
-		return err
-	}
-	trained, err := train.Run(ctx, j, source, d.Set.Test, train.Options{Backend: m})
+	trained, err := train.Run(ctx, j, source, best.Set.Test, train.Options{Backend: m})
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,8 @@ func networks() []network {
 	dlrm := model.Spec{Kind: model.DLRM, EmbeddingDim: 3, Bottom: []int{4}, Top: []int{5, 4},
 		Activation: model.ReLU}
 	deep := model.Spec{Kind: model.DeepFM, EmbeddingDim: 3, Top: []int{5, 4}, Activation: model.ReLU}
+	wide := deep
+	wide.Wide = []string{"user"}
 	heads := []model.Head{{Layers: []int{4}}, {Weight: 0.25, PositiveWeight: 3}}
 	return []network{
 		{"logistic regression", model.Spec{Kind: model.LogisticRegression}, schema(1, 3, 0, 1)},
@@ -57,6 +59,7 @@ func networks() []network {
 			schema(2, 0, 3, 2)},
 		{"fm", model.Spec{Kind: model.FactorizationMachine, Factors: 4}, schema(5, 3, 0, 1)},
 		{"deepfm", deep, schema(4, 2, 0, 1)},
+		{"deepfm with a wide slot", wide, schema(4, 2, 0, 1)},
 		{"deepfm without numeric features", deep, schema(4, 0, 0, 1)},
 		{"dlrm", dlrm, schema(3, 2, 0, 1)},
 		{"dlrm without numeric features", dlrm, schema(3, 0, 0, 1)},
@@ -66,6 +69,17 @@ func networks() []network {
 		{"batch norm, two heads", forward([]int{6, 40}, true, heads...), schema(3, 2, 0, 2)},
 		{"one layer", forward(nil, false), schema(3, 2, 0, 1)},
 	}
+}
+
+// networkNamed returns the network of networks that has a name.
+func networkNamed(t *testing.T, name string) network {
+	t.Helper()
+	all := networks()
+	at := slices.IndexFunc(all, func(n network) bool { return n.name == name })
+	if at < 0 {
+		t.Fatalf("no network %q", name)
+	}
+	return all[at]
 }
 
 // inputs returns a part of random samples, in groups of given sizes, and its pooled embeddings.
@@ -247,9 +261,9 @@ func TestOptimizerStepsAreThoseOfTheHost(t *testing.T) {
 		{Kind: opt.Adam, Rate: 0.01, Epsilon: 1e-8, Beta1: 0.9, Beta2: 0.999, ClipNorm: 1,
 			Schedule: schedule},
 	} {
-		n := networks()[5]
+		n := networkNamed(t, "dlrm")
 		if o.Kind == opt.SGD { // the others make steps of rounding errors in front of batch norm
-			n = networks()[10]
+			n = networkNamed(t, "batch norm, two heads")
 		}
 		device, host, l := pair(t, g, n, &o, job.FP32, 2, 20)
 		r := rand.New(rand.NewPCG(1, 2))
@@ -305,7 +319,7 @@ func exchange(t *testing.T, a, b model.Weights) {
 // an all-reduce makes of a bucket that is done.
 func TestWhatIsNotFiniteIsNamed(t *testing.T) {
 	g, optimizer := open(t, 1, job.Default()), opt.DefaultDense()
-	nan, n := float32(math.NaN()), networks()[len(networks())-1] // one layer behind towers
+	nan, n := float32(math.NaN()), networkNamed(t, "one layer") // behind towers
 	_, _, l := pair(t, g, n, &optimizer, job.FP32, 2, 20)
 	for _, c := range []struct {
 		want  string

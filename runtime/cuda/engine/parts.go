@@ -25,7 +25,7 @@ func (s *shared) newPart(described model.ProgramPart, m *memory, samplesMax int)
 	case model.LinearPart:
 		return &linear{d, m.floats(len(d.Rows))}
 	case model.FactorsPart:
-		return factors(d)
+		return &factors{d, m.floats(len(d.Rows))}
 	case model.PairSumPart:
 		return &pairSum{d, m.doubles(samplesMax * d.Dim)}
 	}
@@ -240,12 +240,13 @@ type linear struct {
 	rows cuda.Address // places
 }
 
-// places returns where the rows of a sample begin, as the kernels take it.
-func (f *linear) places() (all []int32) {
-	for _, at := range f.Rows {
+// writePlaces writes where the rows of a sample begin, as the kernels take it.
+func (r *replica) writePlaces(to cuda.Address, rows []int) {
+	var all []int32
+	for _, at := range rows {
 		all = append(all, int32(at))
 	}
-	return all
+	r.write(to, cuda.Bytes(all))
 }
 
 func (f *linear) forward(p *pass) {
@@ -281,26 +282,31 @@ func (f *linear) backward(p *pass) {
 	}
 }
 
-type factors model.FactorsPart
+type factors struct {
+	model.FactorsPart
+	rows cuda.Address // places
+}
 
-func (f factors) forward(p *pass) {
+func (f *factors) forward(p *pass) {
 	width := p.values[model.NumbersValue].width
 	p.each("factors", p.samples*p.values[f.Output].width, cuda.Pointer(p.value(f.Output)),
-		cuda.Pointer(p.value(model.PooledValue)), cuda.Int(f.Slots), cuda.Int(f.Dim),
+		cuda.Pointer(p.value(model.PooledValue)), cuda.Pointer(f.rows), cuda.Int(len(f.Rows)),
+		cuda.Int(p.values[model.PooledValue].width), cuda.Int(f.Dim),
 		cuda.Pointer(p.value(model.NumbersValue)), cuda.Int(width),
 		cuda.Pointer(p.weightOrNone(f.Vectors, width)), cuda.Int(p.samples))
 }
 
-func (f factors) backward(p *pass) {
+func (f *factors) backward(p *pass) {
 	width, grad := p.values[model.NumbersValue].width, p.grad(f.Output)
 	if to, ok := p.cleared(model.PooledValue); ok {
-		p.each("factors_backward_rows", p.samples*f.Slots*f.Dim, cuda.Pointer(to), cuda.Pointer(grad),
-			cuda.Int(f.Slots), cuda.Int(f.Dim), cuda.Int(width), cuda.Int(p.samples))
+		p.each("factors_backward_rows", p.samples*len(f.Rows)*f.Dim, cuda.Pointer(to), cuda.Pointer(grad),
+			cuda.Pointer(f.rows), cuda.Int(len(f.Rows)), cuda.Int(p.values[model.PooledValue].width),
+			cuda.Int(f.Dim), cuda.Int(width), cuda.Int(p.samples))
 	}
 	if cols := width * f.Dim; cols > 0 {
 		chunks := p.columns("factors_backward", p.samples, cols, cuda.Pointer(p.partial[0]),
-			cuda.Pointer(grad), cuda.Pointer(p.value(model.NumbersValue)), cuda.Int(f.Slots), cuda.Int(f.Dim),
-			cuda.Int(width), cuda.Int(p.samples))
+			cuda.Pointer(grad), cuda.Pointer(p.value(model.NumbersValue)), cuda.Int(len(f.Rows)),
+			cuda.Int(f.Dim), cuda.Int(width), cuda.Int(p.samples))
 		p.finish(p.gradient(f.Vectors), chunks, cols)
 	}
 }

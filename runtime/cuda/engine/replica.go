@@ -157,8 +157,11 @@ func (r *replica) prepare(m *memory, c model.ReplicaConfig) error {
 	r.write(r.positiveWeights, cuda.Bytes(r.program.PositiveWeights))
 	for _, p := range r.groups {
 		for _, part := range p.parts {
-			if l, ok := part.(*linear); ok {
-				r.write(l.rows, cuda.Bytes(l.places()))
+			switch l := part.(type) {
+			case *linear:
+				r.writePlaces(l.rows, l.Rows)
+			case *factors:
+				r.writePlaces(l.rows, l.Rows)
 			}
 		}
 	}

@@ -74,26 +74,26 @@ extern "C" __global__ void linear_backward(float* grad_rows, const float* grad, 
 }
 
 // The vectors of a factorization machine: rows without their first value, and numbers times parameters.
-extern "C" __global__ void factors(float* out, const float* rows, int slots, int dim, const float* x, int width,
-                                   const float* vectors, long long samples) {
+extern "C" __global__ void factors(float* out, const float* rows, const int* places, int slots, int stride, int dim,
+                                   const float* x, int width, const float* vectors, long long samples) {
 	int row = (slots + width) * dim;
 	EACH(at, samples * row) {
 		long long i = at / row;
 		int k = at % row / dim, d = at % dim;
 		if (k < slots) {
-			out[at] = rows[(i * slots + k) * (dim + 1) + 1 + d];
+			out[at] = rows[i * stride + places[k] + 1 + d];
 		} else {
 			out[at] = vectors[(k - slots) * dim + d] * x[i * width + k - slots];
 		}
 	}
 }
 
-extern "C" __global__ void factors_backward_rows(float* grad_rows, const float* grad, int slots, int dim,
-                                                 int width, long long samples) {
+extern "C" __global__ void factors_backward_rows(float* grad_rows, const float* grad, const int* places, int slots,
+                                                 int stride, int dim, int width, long long samples) {
 	EACH(at, samples * slots * dim) {
 		long long i = at / (slots * dim);
 		int k = at / dim % slots, d = at % dim;
-		grad_rows[(i * slots + k) * (dim + 1) + 1 + d] += grad[(i * (slots + width) + k) * dim + d];
+		grad_rows[i * stride + places[k] + 1 + d] += grad[(i * (slots + width) + k) * dim + d];
 	}
 }
 
