@@ -133,7 +133,7 @@ func columnsOf(j *job.Job, dataDir string) (*batch.Schema, []column, error) {
 			return nil, nil, err
 		}
 	}
-	schema := datasets.WithDim(data.Schema, j.Model.Dim())
+	schema := datasets.WithDims(data.Schema, j)
 	var columns []column
 	for _, slot := range rows.Slots {
 		columns = append(columns, countedColumn(slot.IDs, rows.Samples))

@@ -33,6 +33,9 @@ func (s *Schema) Dims() Dims {
 	return d
 }
 
+// PlaceOf returns the place of the rows of a slot, given by its number, in Dims.
+func (s *Schema) PlaceOf(slot int) int { return s.Dims().Place(s.Signer(slot).Prefix()) }
+
 // Lengths returns the lengths. The caller must not change them.
 func (d Dims) Lengths() []int { return d.lengths }
 
