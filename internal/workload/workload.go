@@ -346,24 +346,29 @@ func (g *group) rows(ids float64) float64 {
 // lay adds to a workload what depends on the model and the optimizer, and returns the layout
 // of the network.
 func lay(w cost.Workload, schema *batch.Schema, j *job.Job) (cost.Workload, *model.Layout, error) {
-	rows, err := opt.NewRow(j.Rows.Optimizer)
-	if err != nil {
-		return w, nil, fmt.Errorf("rows.optimizer: %w", err)
+	w.Slots = len(schema.Slots)
+	dims, settings := schema.Dims(), j.RowSettings()
+	kinds := make([]cost.RowClass, max(len(dims.Lengths()), 1))
+	for place := range kinds {
+		own, dim := settings[0], j.Model.Dim() // of no slot
+		if len(dims.Lengths()) > 0 {
+			own, dim = settings[dims.Classes()[place]], dims.Lengths()[place]
+		}
+		rows, err := opt.NewRow(own.Optimizer)
+		if err != nil {
+			return w, nil, fmt.Errorf("rows.optimizer: %w", err)
+		}
+		precision, err := table.ParsePrecision(own.Precision)
+		if err != nil {
+			return w, nil, fmt.Errorf("rows.%w", err)
+		}
+		kinds[place].Dim = dim
+		kinds[place].Bytes, kinds[place].State = table.RowBytes(dim, rows, precision)
 	}
-	w.RowDim, w.Slots = j.Model.Dim(), len(schema.Slots)
-	lengths := schema.Dims().Lengths()
-	if len(lengths) > 0 {
-		w.RowDim = lengths[0]
-	}
-	precision, err := table.ParsePrecision(j.Rows.Precision)
-	if err != nil {
-		return w, nil, fmt.Errorf("rows.%w", err)
-	}
-	w.RowBytes, w.RowState = table.RowBytes(w.RowDim, rows, precision)
-	for place := range w.Classes {
+	w.RowDim, w.RowBytes, w.RowState = kinds[0].Dim, kinds[0].Bytes, kinds[0].State
+	for place, kind := range kinds[:len(w.Classes)] {
 		c := &w.Classes[place]
-		c.Dim = lengths[place]
-		c.Bytes, c.State = table.RowBytes(c.Dim, rows, precision)
+		c.Dim, c.Bytes, c.State = kind.Dim, kind.Bytes, kind.State
 	}
 	layout, err := model.LayoutOf(j.Model.Spec, schema)
 	return w, layout, err

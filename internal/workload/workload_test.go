@@ -9,6 +9,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
@@ -144,7 +145,8 @@ func TestRowsOfDimensionsBySlot(t *testing.T) {
 			{Name: "tags", Cardinality: 5000, Exponent: 0.8, IDsPerRow: 2.5},
 			{Name: "friend", Cardinality: 1000, Exponent: 1.1},
 		},
-	}, Slots: []job.SlotSetting{{Slot: "user", Dim: 64, Group: "people"}, {Slot: "hour", Dim: 4},
+	}, Slots: []job.SlotSetting{{Slot: "user", Dim: 64, Group: "people"},
+		{Slot: "hour", Dim: 4, Precision: "bf16", Optimizer: &opt.RowSpec{Kind: opt.Adam, Rate: 1, Epsilon: 1}},
 		{Slot: "tags", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
 		{Slot: "friend", Dim: 64, Group: "people"}}}
 	expected, layout, err := Simulated(&j.Data, &j, "")
@@ -157,9 +159,10 @@ func TestRowsOfDimensionsBySlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []struct {
-		dim   int
-		named float64 // by a sample: an id of user and one of friend, one of hour, two rows for each of 2.5 tags
-	}{{64, 2}, {4, 1}, {16, 5}}
+		dim          int
+		named        float64 // by a sample: an id of user and one of friend, one of hour, two for each of 2.5 tags
+		bytes, state unit.Bytes
+	}{{64, 2, 256, 256}, {4, 1, 8, 32}, {16, 5, 64, 64}}
 	for name, w := range map[string]cost.Workload{"expected": expected, "counted": counted} {
 		if err := w.Validate(); err != nil || len(w.Classes) != len(want) {
 			t.Fatalf("%s: %d classes, error %v", name, len(w.Classes), err)
@@ -167,7 +170,7 @@ func TestRowsOfDimensionsBySlot(t *testing.T) {
 		rows, created, distinct := 0.0, 0.0, 0.0
 		for i, c := range w.Classes {
 			if c.Dim != want[i].dim || math.Abs(c.Named-want[i].named) > 0.03 ||
-				c.Bytes != unit.Bytes(4*c.Dim) || c.State != unit.Bytes(4*c.Dim) {
+				c.Bytes != want[i].bytes || c.State != want[i].state {
 				t.Errorf("%s: %+v, want %+v", name, c, want[i])
 			}
 			rows, created, distinct = rows+c.Rows, created+c.Created, distinct+c.Distinct(1024)

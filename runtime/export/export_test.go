@@ -426,7 +426,7 @@ func TestExportOfDimensionsBySlot(t *testing.T) {
 	}
 	data := table(t)
 	data.Derived = nil
-	data.Slots = []job.SlotSetting{{Slot: "user", Dim: 8}, {Slot: "tags", Dim: 8}}
+	data.Slots = []job.SlotSetting{{Slot: "user", Dim: 8}, {Slot: "tags", Dim: 8, Precision: "fp16"}}
 	folder := exported(t, train(data), export.Parquet)
 	if _, err := os.Stat(filepath.Join(folder, export.RowsFile(export.Parquet))); err != nil {
 		t.Error(err)

@@ -10,7 +10,7 @@ import (
 	"tandem/algo/rng"
 )
 
-// wideConfiguration is a configuration with up to 26 slots of 4 to 128 values.
+// wideConfiguration is a configuration with up to 26 slots of 4 to 128 values, some with settings of their own.
 func wideConfiguration(seed uint64) *configuration {
 	one := newConfiguration(seed)
 	c := chooser{rng.New(seed, "wide")}
@@ -31,15 +31,16 @@ func wideConfiguration(seed uint64) *configuration {
 		r.schema.Slots = append(r.schema.Slots, slot)
 	}
 	c.dims(t, r)
+	c.settings(t, r)
 	ids := c.samples(&r.schema, r.all.Samples)
 	r.all.Slots = ids.Slots
 	return one
 }
 
-// Sync training equals sequential training bit for bit, where up to 26 slots have dimensions from 4 to 128.
-// Flag -long trains 500 jobs.
+// Sync training equals sequential training bit for bit, where up to 26 slots have dimensions from 4 to 128, and
+// optimizers, initial values and precisions of their own. Flag -long trains 500 jobs.
 func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
-	count, trained, most, slots := 12, 0, 0, 0
+	count, trained, most, slots, classes := 12, 0, 0, 0, 0
 	if *long {
 		count = 500
 	}
@@ -59,20 +60,22 @@ func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
 			trained++
 			most = max(most, len(c.rows.schema.Dims().Lengths()))
 			slots = max(slots, len(c.rows.schema.Slots))
+			classes = max(classes, len(c.training.RowSettings()))
 		}
 	}
-	t.Logf("%d jobs trained, of up to %d slots and %d dimensions", trained, slots, most)
-	if trained < count || most < 3 || slots < 20 {
-		t.Errorf("%d jobs trained, of up to %d slots and %d dimensions; want %d, and 20 and 3 at least",
-			trained, slots, most, count)
+	t.Logf("%d jobs trained, of up to %d slots, %d kinds of rows and %d classes", trained, slots, most, classes)
+	if trained < count || most < 6 || slots < 20 || classes < 4 {
+		t.Errorf("%d jobs trained, of up to %d slots, %d kinds of rows and %d classes; want %d, and 20, 6 and 4 "+
+			"at least", trained, slots, most, classes, count)
 	}
 }
 
-// Every mode trains slots that differ in dimension within its bounds, and predicts with their rows. With one
-// rank that reads what it has put before, hybrid has the bits of sequential training.
+// Every mode trains slots that differ in dimension and settings within its bounds, and predicts with their
+// rows. With one rank that reads what it has put before, hybrid has the bits of sequential training.
 func TestEveryModeTrainsDimensionsBySlot(t *testing.T) {
 	c, none := wideConfiguration(1), 0
 	own := job.Default()
+	own.Data, own.Rows = c.training.Data, c.training.Rows
 	own.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 8, Top: []int{8},
 		Activation: model.ReLU}
 	c.rows.schema.Labels, c.rows.size = []string{"label"}, 16
