@@ -47,12 +47,6 @@ func (j *Job) CheckDims(slots []batch.Slot) error {
 	for _, slot := range slots {
 		setting, instead := "", "leave it out"
 		switch {
-		case j.Rows.Eviction == SecondChance:
-			setting = "rows.eviction"
-		case j.Rows.Capacity > 0:
-			setting = "rows.capacity"
-		case j.Rows.Memory > 0:
-			setting = "rows.memory"
 		case j.HasHotRows():
 			setting = "rows.hot"
 		case j.Model.Device.CUDA:

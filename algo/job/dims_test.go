@@ -33,14 +33,13 @@ func TestDimensionsBySlotAreRefusedByName(t *testing.T) {
 		"fm":     {func(j *Job) { j.Model.Kind = model.FactorizationMachine }, "a fm needs rows of 9 values"},
 		"logistic-regression": {func(j *Job) { j.Model.Kind = model.LogisticRegression },
 			"a logistic-regression needs rows of 1 values"},
-		"capacity": {func(j *Job) { j.Rows.Capacity = 9 },
-			"data.slots: slot user has rows of 64 values, and rows.capacity needs rows of the 16 values of " +
+		"capacity": {func(j *Job) { j.Rows.Capacity = 9 }, ""},
+		"memory":   {func(j *Job) { j.Rows.Memory = 1 << 30 }, ""},
+		"eviction": {func(j *Job) { j.Rows.Capacity, j.Rows.Eviction = 9, SecondChance }, ""},
+		"hot rows": {func(j *Job) { j.Rows.Hot.Share = 0.5 },
+			"data.slots: slot user has rows of 64 values, and rows.hot needs rows of the 16 values of " +
 				"the model: leave it out, or leave out the dim of the slot"},
-		"memory": {func(j *Job) { j.Rows.Memory = 1 << 30 }, "rows.memory needs"},
-		"eviction": {func(j *Job) { j.Rows.Capacity, j.Rows.Eviction = 9, SecondChance },
-			"rows.eviction needs"},
-		"hot rows": {func(j *Job) { j.Rows.Hot.Share = 0.5 }, "rows.hot needs"},
-		"GPU":      {func(j *Job) { j.Model.Device.CUDA = true }, "model.device needs"},
+		"GPU": {func(j *Job) { j.Model.Device.CUDA = true }, "model.device needs"},
 		"group": {func(j *Job) { j.Data.Slots[0].Group, j.Data.Slots[1].Group = "both", "both" },
 			"data.slots: slots user and hour of group both have rows of 64 and 16 values: give them one dim"},
 		"group of one dimension": {func(j *Job) {
@@ -125,7 +124,8 @@ func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
 		"fits": {SlotSetting{Optimizer: sgd}, func(*Job) {}, ""},
 		"dlrm": {SlotSetting{Optimizer: sgd}, func(j *Job) { j.Model.Kind = model.DLRM }, ""},
 		"the settings of all": {SlotSetting{Optimizer: new(opt.DefaultRow())},
-			func(j *Job) { j.Rows.Capacity = 9 }, ""},
+			func(j *Job) { j.Rows.Hot.Share = 0.5 }, ""},
+		"capacity":  {SlotSetting{Optimizer: sgd}, func(j *Job) { j.Rows.Capacity = 9 }, ""},
 		"init":      {SlotSetting{Init: new(-1.)}, nil, "data.slots[0].init = -1; want 0 to"},
 		"precision": {SlotSetting{Precision: "fp8"}, nil, `data.slots[0].precision = "fp8"`},
 		"rate": {SlotSetting{Optimizer: own(func(s *opt.RowSpec) { s.Rate = 0 })}, nil,
@@ -138,10 +138,9 @@ func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
 			nil, "have optimizers with other settings"},
 		"group, init":      {SlotSetting{Group: "both", Init: new(0.5)}, nil, "have init 0.5 and 0.01"},
 		"group, precision": {SlotSetting{Group: "both", Precision: "bf16"}, nil, "have precision bf16 and fp32"},
-		"capacity": {SlotSetting{Optimizer: sgd}, func(j *Job) { j.Rows.Capacity = 9 },
-			"data.slots: slot user has settings of its own for its rows, and rows.capacity needs those of " +
+		"hot rows": {SlotSetting{Init: new(0.)}, func(j *Job) { j.Rows.Hot.Share = 0.5 },
+			"data.slots: slot user has settings of its own for its rows, and rows.hot needs those of " +
 				"section rows: leave it out, or leave out the slot's optimizer, init and precision"},
-		"hot rows": {SlotSetting{Init: new(0.)}, func(j *Job) { j.Rows.Hot.Share = 0.5 }, "rows.hot needs those"},
 		"GPU": {SlotSetting{Precision: "fp16"}, func(j *Job) { j.Model.Device.CUDA = true },
 			"model.device needs those"},
 	} {

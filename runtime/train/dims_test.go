@@ -18,7 +18,10 @@ func wideConfiguration(seed uint64) *configuration {
 	if !t.Model.AnyDims() {
 		t.Model.Kind = oneOf(c, model.FeedForward, model.DCNv2)
 	}
-	t.Rows.Hot, t.Rows.Eviction, t.Rows.Capacity = job.Hot{}, job.RefuseRows, 0
+	t.Rows.Hot = job.Hot{}
+	if seed%3 == 0 {
+		t.Roles.EmbeddingPSs, t.Rows.Eviction, t.Rows.Capacity = 1, job.SecondChance, c.between(40, 200)
+	}
 	if t.Model.DenseTower != nil && len(r.schema.Dense) == 0 {
 		t.Model.DenseTower = nil
 	}
@@ -38,9 +41,9 @@ func wideConfiguration(seed uint64) *configuration {
 }
 
 // Sync training equals sequential training bit for bit, where up to 26 slots have dimensions from 4 to 128, and
-// optimizers, initial values and precisions of their own. Flag -long trains 500 jobs.
+// optimizers, initial values and precisions of their own, also where a PS evicts. Flag -long trains 500 jobs.
 func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
-	count, trained, most, slots, classes := 12, 0, 0, 0, 0
+	count, trained, most, slots, classes, evicting := 12, 0, 0, 0, 0, 0
 	if *long {
 		count = 500
 	}
@@ -52,8 +55,8 @@ func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
 		reference := c.training
 		reference.Training.Mode, reference.Training.Overlap = job.Sequential, ""
 		want, failed := outcome(Run(t.Context(), reference, c.rows, c.rows.all, Options{}))
-		got, _ := outcome(Run(t.Context(), c.training, c.rows, c.rows.all, Options{}))
-		if got != want {
+		result, err := Run(t.Context(), c.training, c.rows, c.rows.all, Options{})
+		if got, _ := outcome(result, err); got != want {
 			t.Errorf("configuration %d: sequential has %s, sync has %s", n, want, got)
 		}
 		if failed == nil { // numbers that are not finite end both
@@ -61,12 +64,16 @@ func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
 			most = max(most, len(c.rows.schema.Dims().Lengths()))
 			slots = max(slots, len(c.rows.schema.Slots))
 			classes = max(classes, len(c.training.RowSettings()))
+			if result.EvictedRows > 0 {
+				evicting++
+			}
 		}
 	}
-	t.Logf("%d jobs trained, of up to %d slots, %d kinds of rows and %d classes", trained, slots, most, classes)
-	if trained < count || most < 6 || slots < 20 || classes < 4 {
-		t.Errorf("%d jobs trained, of up to %d slots, %d kinds of rows and %d classes; want %d, and 20, 6 and 4 "+
-			"at least", trained, slots, most, classes, count)
+	t.Logf("%d jobs trained, %d with eviction, of up to %d slots, %d kinds of rows and %d classes", trained,
+		evicting, slots, most, classes)
+	if trained < count || evicting == 0 || most < 6 || slots < 20 || classes < 4 {
+		t.Errorf("%d jobs trained, %d with eviction, of up to %d slots, %d kinds of rows and %d classes; want %d, "+
+			"and 1, 20, 6 and 4 at least", trained, evicting, slots, most, classes, count)
 	}
 }
 

@@ -170,7 +170,7 @@ func newConfiguration(seed uint64) *configuration {
 
 // settings gives some slots optimizers, initial values and precisions of their own, if the job can have such.
 func (c chooser) settings(t *job.Job, r *rows) {
-	if t.Rows.Hot.Any() || t.Rows.Eviction == job.SecondChance || t.Rows.Capacity > 0 || t.Rows.Memory > 0 {
+	if t.Rows.Hot.Any() {
 		return
 	}
 	t.Data.Slots = nil
@@ -201,7 +201,7 @@ func (c chooser) settings(t *job.Job, r *rows) {
 
 // dims gives the slots of some data dimensions that may differ, if the job can have such.
 func (c chooser) dims(t *job.Job, r *rows) {
-	if !t.Model.AnyDims() || t.Rows.Hot.Any() || t.Rows.Eviction == job.SecondChance {
+	if !t.Model.AnyDims() || t.Rows.Hot.Any() {
 		return
 	}
 	shared := c.between(4, 128)

@@ -51,20 +51,36 @@ func NewTables(t *job.Job, dims batch.Dims, arena table.Arena, pool gemm.Pool) (
 		return []*table.Table{rows}, err
 	}
 	var tables []*table.Table
-	settings := t.RowSettings()
+	settings, one := t.RowSettings(), t
+	if len(dims.Lengths()) > 1 {
+		unbounded := *t
+		unbounded.Rows.Capacity, unbounded.Rows.Memory = 0, 0
+		one = &unbounded
+	}
 	for place, dim := range dims.Lengths() {
 		class := dims.Classes()[place]
 		if class >= len(settings) {
 			return nil, fmt.Errorf("rows of class %d, and the job has settings of %d classes", class,
 				len(settings))
 		}
-		rows, err := newTable(t, settings[class], dim, arena, pool)
+		rows, err := newTable(one, settings[class], dim, arena, pool)
 		if err != nil {
 			return nil, err
 		}
 		tables = append(tables, rows)
 	}
+	if err := shareRoom(t, tables); err != nil {
+		return nil, fmt.Errorf("rows of one PS: %w", err)
+	}
 	return tables, nil
+}
+
+// shareRoom gives the tables of a PS the bounds of the job, which one table has for itself.
+func shareRoom(t *job.Job, tables []*table.Table) error {
+	if len(tables) < 2 || t.Rows.Capacity == 0 && t.Rows.Memory == 0 {
+		return nil
+	}
+	return table.NewRoom(t.Rows.Capacity, t.Rows.Memory, tables)
 }
 
 // NewTable returns an empty table for rows of one length with the settings of section rows, as NewTables does.
