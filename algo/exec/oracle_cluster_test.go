@@ -35,7 +35,8 @@ func (s *samples) Read(step int) (*batch.Batch, error) { return s.batches[step],
 func (s *samples) Schema() *batch.Schema {
 	return &batch.Schema{
 		Slots: []batch.Slot{
-			{Name: "tags", Dim: 3}, {Name: "history", Dim: 3, Class: s.class, Pooling: batch.Raw, FixedSize: 2},
+			{Name: "tags", Dim: 3},
+			{Name: "history", Dim: 3, Class: s.class, Pooling: batch.Raw, FixedSize: 2},
 		},
 		Dense: []string{"age", "hours"}, Labels: []string{"click"}, PrefixBits: 8,
 	}

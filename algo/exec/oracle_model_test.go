@@ -89,7 +89,8 @@ func newOracle(s *setting, run *run) *oracle {
 		rows: map[rowName]*rowState{}, batches: map[[2]int32]*rankBatch{},
 	}
 	for name, values := range run.start.rows {
-		o.rows[name] = &rowState{slices.Clone(values), newOptimizer(s.ofRows(name.slot), len(values)), run.owners[name]}
+		o.rows[name] = &rowState{slices.Clone(values), newOptimizer(s.ofRows(name.slot), len(values)),
+			run.owners[name]}
 	}
 	var params []float32
 	var statistics *running

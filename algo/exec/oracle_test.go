@@ -71,7 +71,8 @@ func (s *setting) String() string {
 	if s.own != nil {
 		own = fmt.Sprintf("/raw=%s-%s", s.own.kind, s.own.order)
 	}
-	return fmt.Sprintf("%s/ranks=%d/servers=%d/overlap=%s/schedule=%s/norm=%v/clip=%g/dense=%s-%s/rows=%s-%s%s",
+	return fmt.Sprintf(
+		"%s/ranks=%d/servers=%d/overlap=%s/schedule=%s/norm=%v/clip=%g/dense=%s-%s/rows=%s-%s%s",
 		s.mode, s.ranks, s.denseServers, s.overlap, s.dense.schedule.decay, s.norm, s.clip,
 		s.dense.kind, s.dense.order, s.rows.kind, s.rows.order, own)
 }

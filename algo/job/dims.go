@@ -61,7 +61,8 @@ func (j *Job) CheckDims(slots []batch.Slot) error {
 				instead)
 		case slot.Class != 0:
 			return fmt.Errorf("slot %s has settings of its own for its rows, and %s needs those of section "+
-				"rows: %s, or leave out the slot's optimizer, init and precision", slot.Name, setting, instead)
+				"rows: %s, or leave out the slot's optimizer, init and precision", slot.Name, setting,
+				instead)
 		}
 	}
 	return nil
@@ -89,8 +90,8 @@ func (j *Job) validateDims() error {
 	for _, s := range slots {
 		if s.Dim != j.Model.Dim() && !j.Model.AnyDims() {
 			return fmt.Errorf("data.slots: slot %s has rows of %d values, and a %s needs rows of %d values "+
-				"in every slot: leave out its dim, or use %s or %s", s.Name, s.Dim, j.Model.Kind, j.Model.Dim(),
-				model.FeedForward, model.DCNv2)
+				"in every slot: leave out its dim, or use %s or %s", s.Name, s.Dim, j.Model.Kind,
+				j.Model.Dim(), model.FeedForward, model.DCNv2)
 		}
 	}
 	if err := j.CheckDims(slots); err != nil {
@@ -99,8 +100,8 @@ func (j *Job) validateDims() error {
 	return j.validateSharedRows()
 }
 
-// validateSharedRows returns an error if slots of a group, which share rows, do not have one length of rows and
-// one class.
+// validateSharedRows returns an error if slots of a group, which share rows, do not have one length of rows
+// and one class.
 func (j *Job) validateSharedRows() error {
 	first := map[string]*SlotSetting{} // by group
 	for i := range j.Data.Slots {
@@ -115,8 +116,8 @@ func (j *Job) validateSharedRows() error {
 		}
 		one, other := j.rowSettings(before), j.rowSettings(own)
 		differ := func(what string, a, b any) error {
-			return fmt.Errorf("data.slots: slots %s and %s of group %s share rows, and have %s %v and %v: give "+
-				"them one", before.Slot, own.Slot, own.Group, what, a, b)
+			return fmt.Errorf("data.slots: slots %s and %s of group %s share rows, and have %s %v and %v: "+
+				"give them one", before.Slot, own.Slot, own.Group, what, a, b)
 		}
 		switch a, b := cmp.Or(before.Dim, j.Model.Dim()), cmp.Or(own.Dim, j.Model.Dim()); {
 		case a != b:

@@ -79,7 +79,8 @@ rows: {init: 0.03, optimizer: {kind: rowwise-adagrad, rate: 0.25, epsilon: 1e-6}
 	base := defaultRowsOf(opt.RowwiseAdagrad, 0.25, 1e-6)
 	faster, adam := base, base
 	faster.Rate, faster.Schedule.WarmUp, adam.Kind = 0.5, 9, opt.Adam
-	want := []RowSettings{{base, 0.03, "fp32"}, {faster, 0.03, "fp32"}, {adam, 0, "fp32"}, {base, 0.03, "bf16"}}
+	want := []RowSettings{{base, 0.03, "fp32"}, {faster, 0.03, "fp32"}, {adam, 0, "fp32"},
+		{base, 0.03, "bf16"}}
 	if got := j.RowSettings(); !slices.Equal(got, want) {
 		t.Errorf("settings %+v, want %+v", got, want)
 	}
@@ -130,14 +131,15 @@ func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
 		"precision": {SlotSetting{Precision: "fp8"}, nil, `data.slots[0].precision = "fp8"`},
 		"rate": {SlotSetting{Optimizer: own(func(s *opt.RowSpec) { s.Rate = 0 })}, nil,
 			"data.slots[0].optimizer.rate = 0, want a finite number above 0"},
-		"group, kind": {SlotSetting{Group: "both", Optimizer: sgd}, nil, "data.slots: slots user and hour of " +
-			"group both share rows, and have optimizer.kind sgd and adagrad: give them one"},
+		"group, kind": {SlotSetting{Group: "both", Optimizer: sgd}, nil, "data.slots: slots user and hour " +
+			"of group both share rows, and have optimizer.kind sgd and adagrad: give them one"},
 		"group, rate": {SlotSetting{Group: "both", Optimizer: own(func(s *opt.RowSpec) { s.Rate = 3 })}, nil,
 			"have optimizer.rate 3 and 0.01"},
 		"group, epsilon": {SlotSetting{Group: "both", Optimizer: own(func(s *opt.RowSpec) { s.Epsilon = 3 })},
 			nil, "have optimizers with other settings"},
-		"group, init":      {SlotSetting{Group: "both", Init: new(0.5)}, nil, "have init 0.5 and 0.01"},
-		"group, precision": {SlotSetting{Group: "both", Precision: "bf16"}, nil, "have precision bf16 and fp32"},
+		"group, init": {SlotSetting{Group: "both", Init: new(0.5)}, nil, "have init 0.5 and 0.01"},
+		"group, precision": {SlotSetting{Group: "both", Precision: "bf16"}, nil,
+			"have precision bf16 and fp32"},
 		"hot rows": {SlotSetting{Init: new(0.)}, func(j *Job) { j.Rows.Hot.Share = 0.5 },
 			"data.slots: slot user has settings of its own for its rows, and rows.hot needs those of " +
 				"section rows: leave it out, or leave out the slot's optimizer, init and precision"},
@@ -147,7 +149,8 @@ func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
 		j := Default()
 		c.slot.Slot = "user"
 		j.Name, j.Cluster = "job", PersiaCluster()
-		j.Data = Data{Kind: KindAdultIncome, Slots: []SlotSetting{c.slot, {Slot: "hour", Group: c.slot.Group}}}
+		j.Data = Data{Kind: KindAdultIncome,
+			Slots: []SlotSetting{c.slot, {Slot: "hour", Group: c.slot.Group}}}
 		if c.change != nil {
 			c.change(&j)
 		}
@@ -156,7 +159,8 @@ func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
-	_, err := Parse([]byte("data: {kind: adult-income, slots: [{slot: sex, optimizer: {rat: 1}}]}"), "job.yaml")
+	const text = "data: {kind: adult-income, slots: [{slot: sex, optimizer: {rat: 1}}]}"
+	_, err := Parse([]byte(text), "job.yaml")
 	if err == nil || !strings.Contains(err.Error(), `data.slots[0].optimizer: unknown key "rat"`) {
 		t.Error(err)
 	}

@@ -65,8 +65,8 @@ type Rows struct {
 	// until then it reads as zeros and learns nothing. 0 means 1.
 	Admission float64 `yaml:"admission"`
 	// Capacity is the number of rows that one PS may hold; 0: no limit. Where a PS has several tables, for
-	// slots that differ in dimension or settings, it is of all of them, and each keeps room for 1,024 rows or,
-	// of a smaller number, for an equal part.
+	// slots that differ in dimension or settings, it is of all of them, and each keeps room for 1,024 rows
+	// or, of a smaller number, for an equal part.
 	Capacity int `yaml:"capacity"`
 	// Memory is the memory that the rows of one PS, and their index, may take; 0: no limit. Of several
 	// tables it is of all of them, and each keeps room for 1,024 rows.

@@ -25,9 +25,9 @@ func Model(j *job.Job, dataDir string) (*simmodel.Model, error) {
 	}
 	for _, slot := range schema.Slots {
 		if slot.Class != 0 {
-			return nil, fmt.Errorf("data.slots: slot %s has settings of its own for its rows, and systems with "+
-				"tables on accelerators are priced with one optimizer and precision: leave out the slot's "+
-				"optimizer, init and precision", slot.Name)
+			return nil, fmt.Errorf("data.slots: slot %s has settings of its own for its rows, and systems "+
+				"with tables on accelerators are priced with one optimizer and precision: leave out the "+
+				"slot's optimizer, init and precision", slot.Name)
 		}
 	}
 	m := &simmodel.Model{Name: j.Name, Source: "the job file", Numeric: len(schema.Dense),

@@ -281,8 +281,8 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 	return w, schema, nil
 }
 
-// expectDistinct returns a function that returns the expected numbers of distinct rows of groups, by the place
-// of their class, among a number of samples.
+// expectDistinct returns a function that returns the expected numbers of distinct rows of groups, by the
+// place of their class, among a number of samples.
 func expectDistinct(groups []*group, places int) func(samples int) []float64 {
 	var mu sync.Mutex // points of a prediction are simulated at the same time
 	known := map[int][]float64{}

@@ -146,7 +146,8 @@ func TestRowsOfDimensionsBySlot(t *testing.T) {
 			{Name: "friend", Cardinality: 1000, Exponent: 1.1},
 		},
 	}, Slots: []job.SlotSetting{{Slot: "user", Dim: 64, Group: "people"},
-		{Slot: "hour", Dim: 4, Precision: "bf16", Optimizer: &opt.RowSpec{Kind: opt.Adam, Rate: 1, Epsilon: 1}},
+		{Slot: "hour", Dim: 4, Precision: "bf16",
+			Optimizer: &opt.RowSpec{Kind: opt.Adam, Rate: 1, Epsilon: 1}},
 		{Slot: "tags", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
 		{Slot: "friend", Dim: 64, Group: "people"}}}
 	expected, layout, err := Simulated(&j.Data, &j, "")
@@ -160,7 +161,7 @@ func TestRowsOfDimensionsBySlot(t *testing.T) {
 	}
 	want := []struct {
 		dim          int
-		named        float64 // by a sample: an id of user and one of friend, one of hour, two for each of 2.5 tags
+		named        float64 // by a sample: user and friend, hour, two for each of 2.5 tags
 		bytes, state unit.Bytes
 	}{{64, 2, 256, 256}, {4, 1, 8, 32}, {16, 5, 64, 64}}
 	for name, w := range map[string]cost.Workload{"expected": expected, "counted": counted} {
@@ -175,7 +176,8 @@ func TestRowsOfDimensionsBySlot(t *testing.T) {
 			}
 			rows, created, distinct = rows+c.Rows, created+c.Created, distinct+c.Distinct(1024)
 			// The mean of 8 windows deviates by less than √(d/8).
-			if e := expected.Classes[i].Distinct(1024); math.Abs(c.Distinct(1024)-e) > 4*math.Sqrt(e/windowsMax) {
+			e := expected.Classes[i].Distinct(1024)
+			if math.Abs(c.Distinct(1024)-e) > 4*math.Sqrt(e/windowsMax) {
 				t.Errorf("%s: %.1f distinct rows of %d values, want %.1f", name, c.Distinct(1024), c.Dim, e)
 			}
 		}
@@ -188,7 +190,8 @@ func TestRowsOfDimensionsBySlot(t *testing.T) {
 	compareFirstBatch(t, &j, source, expected, layout)
 }
 
-// compareFirstBatch compares the expected bytes of a batch with those of the first batch of a run of one rank.
+// compareFirstBatch compares the expected bytes of a batch with those of the first batch of a run of one
+// rank.
 func compareFirstBatch(t *testing.T, j *job.Job, source batch.Source, w cost.Workload, layout *model.Layout) {
 	t.Helper()
 	p, err := exec.New(*j, source, backend.Backend{})

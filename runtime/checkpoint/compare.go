@@ -167,7 +167,8 @@ func (d *RowsDifference) compare(a *Checkpoint, first, second *RowReader) {
 			if d.Embeddings++; d.Embeddings == 1 {
 				d.First, d.Sign = sign, sign
 			}
-			if _, largest := largestOf(first.values(sign, one), second.values(sign, other)); largest > d.Largest {
+			_, largest := largestOf(first.values(sign, one), second.values(sign, other))
+			if largest > d.Largest {
 				d.Sign, d.Largest = sign, largest
 			}
 		}

@@ -141,8 +141,8 @@ func TestModelsOfDimensionsBySlot(t *testing.T) {
 	}
 }
 
-// ownRows are the job and the data of three slots of 3 values: tags as section rows says, history with SGD and
-// values of bf16, again with Adam.
+// ownRows are the job and the data of three slots of 3 values: tags as section rows says, history with SGD
+// and values of bf16, again with Adam.
 func ownRows() (job.Job, *exectest.Columns) {
 	j, c := exectest.Job(2, 2), unequal()
 	for i := range c.Fields.Slots {
@@ -158,9 +158,9 @@ func ownRows() (job.Job, *exectest.Columns) {
 	return j, c
 }
 
-// A model whose slots have optimizers and precisions of their own has a file of rows for each class, which says
-// what they are. It is restored on any number of PSs, and predicts as its training did. A job with another
-// optimizer for a slot, or with none of its own, is refused.
+// A model whose slots have optimizers and precisions of their own has a file of rows for each class, which
+// says what they are. It is restored on any number of PSs, and predicts as its training did. A job with
+// another optimizer for a slot, or with none of its own, is refused.
 func TestModelsOfSettingsBySlot(t *testing.T) {
 	j, rows := ownRows()
 	state := trainUnequal(t, j, rows, train.Options{})
@@ -197,7 +197,8 @@ func TestModelsOfSettingsBySlot(t *testing.T) {
 	}
 	var dst [3]float32
 	for sign := range want {
-		if err := state.(evaluation.State).ReadRows(state.Plan().Owner(sign), []uint64{sign}, dst[:]); err != nil {
+		owner := state.Plan().Owner(sign)
+		if err := state.(evaluation.State).ReadRows(owner, []uint64{sign}, dst[:]); err != nil {
 			t.Fatal(err)
 		}
 		var got [3]float32

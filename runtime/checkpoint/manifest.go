@@ -254,9 +254,9 @@ func schemaOf(s *batch.Schema) Schema {
 	out := Schema{Slots: []Slot{}, Numbers: append([]string{}, s.Dense...),
 		Labels: append([]string{}, s.Labels...), PrefixBits: s.PrefixBits}
 	for _, slot := range s.Slots {
-		out.Slots = append(out.Slots, Slot{slot.Name, slot.Dim, slot.Class, poolings[slot.Pooling], slot.FixedSize,
-			slot.Group, slot.HashStack.Rounds, slot.HashStack.Rows, slot.Scale == batch.SqrtScaled,
-			slot.Scale == batch.Mean})
+		out.Slots = append(out.Slots, Slot{slot.Name, slot.Dim, slot.Class, poolings[slot.Pooling],
+			slot.FixedSize, slot.Group, slot.HashStack.Rounds, slot.HashStack.Rows,
+			slot.Scale == batch.SqrtScaled, slot.Scale == batch.Mean})
 	}
 	return out
 }
@@ -283,8 +283,8 @@ func (s *Schema) Batch() (batch.Schema, error) {
 		case slot.Mean:
 			scale = batch.Mean
 		}
-		out.Slots = append(out.Slots, batch.Slot{Name: slot.Name, Dim: slot.Dim, Class: slot.Class, Pooling: pooling,
-			FixedSize: slot.FixedSize, Group: slot.Group, Scale: scale,
+		out.Slots = append(out.Slots, batch.Slot{Name: slot.Name, Dim: slot.Dim, Class: slot.Class,
+			Pooling: pooling, FixedSize: slot.FixedSize, Group: slot.Group, Scale: scale,
 			HashStack: batch.HashStack{Rounds: slot.HashStackRounds, Rows: slot.HashStackRows}})
 	}
 	return out, out.Validate()

@@ -10,7 +10,8 @@ import (
 	"tandem/algo/rng"
 )
 
-// wideConfiguration is a configuration with up to 26 slots of 4 to 128 values, some with settings of their own.
+// wideConfiguration is a configuration with up to 26 slots of 4 to 128 values, some with settings of their
+// own.
 func wideConfiguration(seed uint64) *configuration {
 	one := newConfiguration(seed)
 	c := chooser{rng.New(seed, "wide")}
@@ -40,8 +41,9 @@ func wideConfiguration(seed uint64) *configuration {
 	return one
 }
 
-// Sync training equals sequential training bit for bit, where up to 26 slots have dimensions from 4 to 128, and
-// optimizers, initial values and precisions of their own, also where a PS evicts. Flag -long trains 500 jobs.
+// Sync training equals sequential training bit for bit, where up to 26 slots have dimensions from 4 to 128,
+// and optimizers, initial values and precisions of their own, also where a PS evicts. Flag -long trains 500
+// jobs.
 func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
 	count, trained, most, slots, classes, evicting := 12, 0, 0, 0, 0, 0
 	if *long {
@@ -72,8 +74,8 @@ func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
 	t.Logf("%d jobs trained, %d with eviction, of up to %d slots, %d kinds of rows and %d classes", trained,
 		evicting, slots, most, classes)
 	if trained < count || evicting == 0 || most < 6 || slots < 20 || classes < 4 {
-		t.Errorf("%d jobs trained, %d with eviction, of up to %d slots, %d kinds of rows and %d classes; want %d, "+
-			"and 1, 20, 6 and 4 at least", trained, evicting, slots, most, classes, count)
+		t.Errorf("%d jobs trained, %d with eviction, of up to %d slots, %d kinds of rows and %d classes; "+
+			"want %d, and 1, 20, 6 and 4 at least", trained, evicting, slots, most, classes, count)
 	}
 }
 

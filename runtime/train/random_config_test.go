@@ -178,7 +178,8 @@ func (c chooser) settings(t *job.Job, r *rows) {
 		if slot.Group != "" || c.chance(2) {
 			continue
 		}
-		own := job.SlotSetting{Slot: slot.Name, Dim: slot.Dim, Precision: oneOf(c, "", "fp32", "bf16", "fp16")}
+		own := job.SlotSetting{Slot: slot.Name, Dim: slot.Dim,
+			Precision: oneOf(c, "", "fp32", "bf16", "fp16")}
 		if c.chance(2) {
 			own.Init = new(oneOf(c, 0, 0.1))
 		}

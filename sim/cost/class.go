@@ -19,9 +19,9 @@ type RowClass struct {
 
 func (c *RowClass) validate() error {
 	if c.Dim < 1 || c.Bytes < 1 || c.State < 0 || !(c.Rows >= 0) || !(c.Named >= 0) || !(c.Created >= 0) {
-		return fmt.Errorf("cost: workload: %v rows of %d values in %v with %v of state, %v named by a sample, "+
-			"%v created; want at least 0, 1, 1 B, 0 B, 0, 0", c.Rows, c.Dim, c.Bytes, c.State, c.Named,
-			c.Created)
+		return fmt.Errorf("cost: workload: %v rows of %d values in %v with %v of state, %v named by a "+
+			"sample, %v created; want at least 0, 1, 1 B, 0 B, 0, 0", c.Rows, c.Dim, c.Bytes, c.State,
+			c.Named, c.Created)
 	}
 	return nil
 }

@@ -84,8 +84,8 @@ func TestEqualClassesAreOne(t *testing.T) {
 			"pool":   func(p *Prices) device.HostCost { return p.Batch(100).Pool },
 		} {
 			g, w := cost(got), cost(want)
-			// Each of two tables has an index of its own, whose groups are 0.75 and 0.71 full (as those of 500
-			// and of 1,000 rows are), and only reads look into them.
+			// Each of two tables has an index of its own, whose groups are 0.75 and 0.71 full (as those of
+			// 500 and of 1,000 rows are), and only reads look into them.
 			tolerance := 0.0
 			if name == "memory" {
 				tolerance = 0.05 * float64(w.Core)

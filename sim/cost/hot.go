@@ -169,7 +169,8 @@ func (p *Prices) newHotUpdate(on int, rows float64) unit.Tick {
 func (p *Prices) hotKernels(a *device.Accelerator, lookups, distinct, outputs float64) device.Embedding {
 	stream := a.MemoryShare.At(math.Inf(1))
 	e := device.Embedding{Lookups: lookups, Distinct: min(distinct, lookups), Outputs: outputs,
-		Dim: int(math.Round(p.Workload.namedDim())), Value: valueBytes, Pooled: valueBytes, State: p.hotState(),
+		Dim: int(math.Round(p.Workload.namedDim())), Value: valueBytes, Pooled: valueBytes,
+		State:   p.hotState(),
 		Forward: stream, Backward: stream}
 	if precision := p.Job.Rows.Precision; precision != "" && precision != table.FP32.String() {
 		e.Value = valueBytes / 2

@@ -66,9 +66,9 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	return p
 }
 
-// waitsOf returns how long a core waits at a row of some classes, where there are a number of rows on a number
-// of hosts: as many dependent accesses as the system has misses or, on a machine whose memory was measured,
-// what device.Host.RowTime says. A machine whose rows were timed as a whole has no waits apart.
+// waitsOf returns how long a core waits at a row of some classes, where there are a number of rows on a
+// number of hosts: as many dependent accesses as the system has misses or, on a machine whose memory was
+// measured, what device.Host.RowTime says. A machine whose rows were timed as a whole has no waits apart.
 func (p *Prices) waitsOf(classes []batchClass, hosts, all float64) (w rowWaits) {
 	if p.machine != nil && p.machine.Access != nil {
 		var reads, updates []device.Region
@@ -345,7 +345,8 @@ func (p *Prices) ApplyStep(samples int, puts []float64) device.HostCost {
 	if p.oneByOne {
 		return each
 	}
-	return p.Apply(min(sum, p.Batch(int32(samples)).HottestRows), int32(samples)).Add(p.PSHost.CopyCost(values))
+	distinct := min(sum, p.Batch(int32(samples)).HottestRows)
+	return p.Apply(distinct, int32(samples)).Add(p.PSHost.CopyCost(values))
 }
 
 // Samples returns the number of samples of a rank in a global batch, as batch.Cut divides it.

@@ -1,8 +1,9 @@
 // Package embedding holds the embedding rows of one PS and applies row gradients to them.
 //
-// A Shard is a table for every kind of rows of the slots, by dimension and class, together with the reads whose gradients have
-// not come yet, so that each gradient's staleness, the updates of a row since its read, is known when the
-// gradient is applied. The embedding PSs of the executor and the sequential reference share it.
+// A Shard is a table for every kind of rows of the slots, by dimension and class, together with the reads
+// whose gradients have not come yet, so that each gradient's staleness, the updates of a row since its read,
+// is known when the gradient is applied. The embedding PSs of the executor and the sequential reference share
+// it.
 //
 // Lists of signs, and values of their rows, have one dimension after the other: see batch.Dims.
 package embedding
@@ -83,7 +84,8 @@ func shareRoom(t *job.Job, tables []*table.Table) error {
 	return table.NewRoom(t.Rows.Capacity, t.Rows.Memory, tables)
 }
 
-// NewTable returns an empty table for rows of one length with the settings of section rows, as NewTables does.
+// NewTable returns an empty table for rows of one length with the settings of section rows, as NewTables
+// does.
 func NewTable(t *job.Job, dim int, arena table.Arena, pool gemm.Pool) (*table.Table, error) {
 	return newTable(t, t.RowSettings()[0], dim, arena, pool)
 }

@@ -36,8 +36,8 @@ func NewRoom(maxRows int, maxBytes unit.Bytes, tables []*Table) error {
 			len(tables))
 	}
 	if maxBytes > 0 && maxBytes < least {
-		return fmt.Errorf("table: memory of %v is less than the %v of the first %d rows of each of %d tables: "+
-			"raise max bytes, or make rows narrower", maxBytes, least, LeastRows, len(tables))
+		return fmt.Errorf("table: memory of %v is less than the %v of the first %d rows of each of %d "+
+			"tables: raise max bytes, or make rows narrower", maxBytes, least, LeastRows, len(tables))
 	}
 	for _, t := range tables {
 		t.room = r
@@ -88,9 +88,9 @@ func (r *Room) limit(of *Table) string {
 		memory += t.Memory()
 	}
 	if !r.hasRow(of) {
-		return fmt.Sprintf("%d rows in %d tables of at most %d together; raise max rows, let them evict, or use "+
-			"more shards", rows, len(r.tables), r.maxRows)
+		return fmt.Sprintf("%d rows in %d tables of at most %d together; raise max rows, let them evict, or "+
+			"use more shards", rows, len(r.tables), r.maxRows)
 	}
-	return fmt.Sprintf("%d rows of %d tables in %v, and more would take more than %v; raise max bytes, let them "+
-		"evict, or use more shards", rows, len(r.tables), memory, r.maxBytes)
+	return fmt.Sprintf("%d rows of %d tables in %v, and more would take more than %v; raise max bytes, let "+
+		"them evict, or use more shards", rows, len(r.tables), memory, r.maxBytes)
 }

@@ -107,7 +107,8 @@ func TestRoomsAreLargeEnough(t *testing.T) {
 		for range 3 {
 			tables = append(tables, mustNew(t, config()))
 		}
-		if err := table.NewRoom(room.rows, room.bytes, tables); err == nil || !strings.Contains(err.Error(), want) {
+		err := table.NewRoom(room.rows, room.bytes, tables)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
