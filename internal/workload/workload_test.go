@@ -163,7 +163,7 @@ func TestRowsOfDimensionsBySlot(t *testing.T) {
 		dim          int
 		named        float64 // by a sample: user and friend, hour, two for each of 2.5 tags
 		bytes, state unit.Bytes
-	}{{64, 2, 256, 256}, {4, 1, 8, 32}, {16, 5, 64, 64}}
+	}{{64, 2, 256, 256}, {4, 1, 8, 36}, {16, 5, 64, 64}}
 	for name, w := range map[string]cost.Workload{"expected": expected, "counted": counted} {
 		if err := w.Validate(); err != nil || len(w.Classes) != len(want) {
 			t.Fatalf("%s: %d classes, error %v", name, len(w.Classes), err)
