@@ -261,7 +261,24 @@ func (p *program) runParts(
 		}
 		chosen = append(chosen, e.Parts[at])
 	}
+	if err := p.refuseFlagsOfOthers(e, chosen); err != nil {
+		return err
+	}
 	return p.runChosen(ctx, chosen, len(chosen) > 1, s)
+}
+
+// refuseFlagsOfOthers returns a usage error if a flag is set that only other parts have.
+func (p *program) refuseFlagsOfOthers(e *report.Experiment, chosen []*report.Experiment) (err error) {
+	for _, part := range e.Parts {
+		p.own[part].VisitAll(func(f *pflag.Flag) {
+			has := func(c *report.Experiment) bool { return p.own[c].Lookup(f.Name) != nil }
+			if err == nil && f.Changed && !slices.ContainsFunc(chosen, has) {
+				err = cli.UsageError("leave it out, or add --part "+part.Name, "--%s: --part %s has no such "+
+					"flag", f.Name, strings.Join(partNames(&report.Experiment{Parts: chosen}), ","))
+			}
+		})
+	}
+	return err
 }
 
 // addOwnFlags adds the flags that only an experiment has to those of its command. Parts that have a flag of

@@ -268,7 +268,7 @@ func (n *node) restore(from driver.Origin) error {
 	if from.Model != "" && n.Process.HoldsModel() {
 		model, err := checkpoint.Open(from.Model)
 		if err != nil && from.Held {
-			return &driver.LostError{Reason: fmt.Sprintf("it was started anew, and its part of the model "+
+			return &driver.LostError{Reason: fmt.Sprintf("it was started again, and its part of the model "+
 				"after %d steps, which it held, cannot be read yet", from.Step)}
 		}
 		if err != nil {

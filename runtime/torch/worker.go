@@ -141,7 +141,7 @@ func environment() []string {
 		// pages again each time, torch asks for large pages, and the C library keeps what is freed.
 		{"THP_MEM_ALLOC_ENABLE", "1"},
 		{"MALLOC_MMAP_THRESHOLD_", "33554432"}, // the most that it takes
-		{"MALLOC_TRIM_THRESHOLD_", "4294967296"},
+		{"MALLOC_TRIM_THRESHOLD_", "2147483647"},
 	} {
 		if os.Getenv(setting.name) == "" {
 			env = append(env, setting.name+"="+setting.value)

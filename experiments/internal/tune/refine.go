@@ -13,40 +13,67 @@ import (
 type Refined struct {
 	Arm   string `json:"arm"`
 	Rates `json:"rates"`
-	// AtEdge says that the best rate of rows is the lowest or the highest that was tried.
+	// AtEdge says that a rate is the lowest or the highest that was tried.
 	AtEdge     bool        `json:"at_edge"`
-	Candidates []Candidate `json:"candidates"` // ascending in the rate of rows
+	Candidates []Candidate `json:"candidates"` // in the order in which they were trained
 }
 
-// Refine chooses the rate of rows again on longer runs, those of the arms: the best of the chosen rate, the
-// rates a factor below and above and, while the best is the last on a side, the next on that side, at most
-// three times. So arms may have different numbers of trainings, unlike those of Tune. The rate of the
-// network stays. The data must be generated: candidates are compared on the test rows of seeds from
-// FirstSeed.
+// Refine chooses rates again on longer runs, those of the arms: first the rate of rows, then that of the
+// network at the best rate of rows. Of each it tries the chosen one, those a factor below and above and,
+// while the best is the last on a side, the next on that side, at most three times. So arms may have
+// different numbers of trainings, unlike those of Tune. The data must be generated: candidates are compared
+// on the test rows of seeds from FirstSeed.
 func Refine(ctx context.Context, lab Lab, arms []Arm, choices []Choice, factor float64, seeds int) (
 	[]Refined, error,
 ) {
 	const extensions = 3
 	list := make([]Refined, len(arms))
 	for i, arm := range arms {
-		r := choices[i].Rates
-		list[i] = Refined{Arm: arm.Name}
-		for _, rows := range []float64{r.Rows / factor, r.Rows, r.Rows * factor} {
-			list[i].Candidates = append(list[i].Candidates, Candidate{Rates: Rates{rows, r.Dense}})
-		}
+		list[i] = Refined{Arm: arm.Name, Rates: choices[i].Rates}
+		list[i].add(list[i].Rates)
 	}
-	for round := range extensions + 1 {
-		if err := refineAll(ctx, lab, arms, list, seeds); err != nil {
-			return nil, err
+	for _, scale := range []func(Rates, float64) Rates{Rates.withRows, Rates.withDense} {
+		for range 1 + extensions {
+			for i := range list {
+				list[i].add(scale(list[i].Rates, 1/factor))
+				list[i].add(scale(list[i].Rates, factor))
+			}
+			if err := refineAll(ctx, lab, arms, list, seeds); err != nil {
+				return nil, err
+			}
+			for i := range list {
+				list[i].settle()
+			}
 		}
 		for i := range list {
-			list[i].settle()
-			if list[i].AtEdge && round < extensions {
-				list[i].extend(factor)
-			}
+			r := &list[i]
+			r.AtEdge = r.AtEdge || r.find(scale(r.Rates, 1/factor)) < 0 || r.find(scale(r.Rates, factor)) < 0
 		}
 	}
 	return list, nil
+}
+
+func (r Rates) withRows(factor float64) Rates { return Rates{r.Rows * factor, r.Dense} }
+
+func (r Rates) withDense(factor float64) Rates { return Rates{r.Rows, r.Dense * factor} }
+
+// find returns the index of the candidate with rates, or -1.
+func (r *Refined) find(rates Rates) int {
+	return slices.IndexFunc(r.Candidates, func(c Candidate) bool { return distance(c.Rates, rates) < 1e-6 })
+}
+
+// add adds a candidate unless it is there.
+func (r *Refined) add(rates Rates) {
+	if r.find(rates) < 0 {
+		r.Candidates = append(r.Candidates, Candidate{Rates: rates})
+	}
+}
+
+// settle chooses the best candidate; all are trained.
+func (r *Refined) settle() {
+	r.Rates = slices.MaxFunc(r.Candidates, func(a, b Candidate) int {
+		return cmp.Compare(mean(a.AUC), mean(b.AUC))
+	}).Rates
 }
 
 // refineAll trains all candidates that have no results.
@@ -67,25 +94,4 @@ func refineAll(ctx context.Context, lab Lab, arms []Arm, list []Refined, seeds i
 		}
 	}
 	return score(ctx, lab, specs, to)
-}
-
-// settle chooses the best candidate; all are trained.
-func (r *Refined) settle() {
-	best := slices.MaxFunc(r.Candidates, func(a, b Candidate) int {
-		return cmp.Compare(mean(a.AUC), mean(b.AUC))
-	})
-	r.Rates = best.Rates
-	r.AtEdge = r.Rates == r.Candidates[0].Rates || r.Rates == r.Candidates[len(r.Candidates)-1].Rates
-}
-
-// extend adds the next candidate on the side of the best one, which is the last there.
-func (r *Refined) extend(factor float64) {
-	next := r.Rates
-	if r.Rates == r.Candidates[0].Rates {
-		next.Rows /= factor
-		r.Candidates = slices.Insert(r.Candidates, 0, Candidate{Rates: next})
-		return
-	}
-	next.Rows *= factor
-	r.Candidates = append(r.Candidates, Candidate{Rates: next})
 }

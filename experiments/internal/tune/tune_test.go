@@ -196,29 +196,30 @@ func TestRefineGoesOnToTheTop(t *testing.T) {
 	tuned := []Choice{{Rates: Rates{0.1, 0.01}}, {Rates: Rates{0.1, 0.01}}, {Rates: Rates{0.1, 0.01}}}
 	arms := []Arm{arm("a", Rates{}), arm("b", Rates{}), arm("c", Rates{})}
 	for name, c := range map[string]struct {
-		best   float64
-		want   float64
-		tried  int
-		atEdge bool
+		best, want Rates
+		tried      int // one, two beside it in each rate, and one for every step further
+		atEdge     bool
 	}{
-		"stays":    {0.1, 0.1, 3, false},
-		"down":     {0.026, 0.025, 5, false},
-		"up":       {0.39, 0.4, 5, false},
-		"too far":  {100, 1.6, 6, true},
-		"too near": {0.0001, 0.00625, 6, true},
+		"stays":           {Rates{0.1, 0.01}, Rates{0.1, 0.01}, 5, false},
+		"down":            {Rates{0.026, 0.01}, Rates{0.025, 0.01}, 7, false},
+		"up":              {Rates{0.39, 0.01}, Rates{0.4, 0.01}, 7, false},
+		"too far":         {Rates{100, 0.01}, Rates{1.6, 0.01}, 8, true},
+		"too near":        {Rates{0.0001, 0.01}, Rates{0.00625, 0.01}, 8, true},
+		"network up":      {Rates{0.1, 0.041}, Rates{0.1, 0.04}, 7, false},
+		"network too far": {Rates{0.21, 0.0001}, Rates{0.2, 0.000625}, 9, true},
 	} {
-		h := &hill{best: Rates{c.best, 0.01}, drop: 0.01}
+		h := &hill{best: c.best, drop: 0.01}
 		refined, err := Refine(context.Background(), h, arms, tuned, 2, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, r := range refined {
-			if math.Abs(r.Rows/c.want-1) > 1e-9 || r.Dense != 0.01 || len(r.Candidates) != c.tried ||
-				r.AtEdge != c.atEdge || r.Arm != arms[i].Name {
+			if distance(r.Rates, c.want) > 1e-9 || len(r.Candidates) != c.tried || r.AtEdge != c.atEdge ||
+				r.Arm != arms[i].Name {
 				t.Errorf("%s: %+v, want %v of %d", name, r, c.want, c.tried)
 			}
-			for k, one := range r.Candidates {
-				if len(one.AUC) != 2 || k > 0 && one.Rows <= r.Candidates[k-1].Rows {
+			for _, one := range r.Candidates {
+				if len(one.AUC) != 2 {
 					t.Errorf("%s: candidates %+v", name, r.Candidates)
 				}
 			}

@@ -57,7 +57,7 @@ and fixed rates, and tests the experiment, not Persia.`,
 		QuickTime: 45 * time.Second,
 		AddFlags: func(flags *pflag.FlagSet) {
 			grid.AddFlags(flags)
-			addLength(flags, &length, stepsCriteo)
+			addLength(flags, &length)
 			flags.BoolVar(&fixed, "fixed-rates", false, "train all arms at the same nominal rates, without "+
 				"tuning")
 		},
@@ -83,40 +83,42 @@ func NewTaobao() *report.Experiment { return newWhole("Taobao", "taobao", stepsT
 
 // newWhole returns an experiment of a data set of the paper's.
 func newWhole(title, preset string, steps int, quickTime time.Duration) *report.Experiment {
-	length, async := 0, false
+	length, async, hot := 0, false, false
 	return trial.Study(report.Experiment{
 		Name:     preset,
 		Question: "Does hybrid end where sync does, over a run of Persia's length on " + title + "?",
 		Help: fmt.Sprintf(`Trains on generated rows of the preset %s, streamed, with the same rows, order
-and initial values on 8 ranks: sync, hybrid at τ = %d and, with --async, async-ps,
-the latter two on Persia's cluster, simulated, with real gradients. Compares AUC
-along the runs.
+and initial values on 8 ranks: sync, hybrid at τ = %d and, with --hot, hybrid with
+the hot rows that the job chooses, with --async, async-ps; all but sync on Persia's
+cluster, simulated, with real gradients. Compares AUC along the runs.
 
 The full version has %s steps of 4,096 samples, the length in the paper. The rates
-of every arm are tuned on runs of a twentieth of that, and the rate of rows chosen
-again on runs of a quarter. It takes hours; "go run ./experiments --resume FOLDER"
+of every arm are tuned on runs of a twentieth of that, and chosen again, each rate
+apart, on runs of a quarter. It takes hours; "go run ./experiments --resume FOLDER"
 trains what an interrupted run has not. The quick version has short runs of 512
 samples a step and fixed rates, and tests the experiment, not Persia.`, preset, persiaTau,
 			report.Thousands(steps)),
 		QuickTime: quickTime,
 		AddFlags: func(flags *pflag.FlagSet) {
-			addLength(flags, &length, steps)
+			addLength(flags, &length)
 			flags.BoolVar(&async, "async", false, "train async-ps, too, which takes half as long again")
+			flags.BoolVar(&hot, "hot", false, "train hybrid with hot rows, too, which takes half as long "+
+				"again")
 		},
 	}, func(o report.Options) (*plan, error) {
 		if err := checkLength(length); err != nil {
 			return nil, err
 		}
 		p := wholePlan(o.Quick, preset, length, steps)
-		p.Seed, p.Seeds, p.Async = o.Seed, o.Seeds, async
+		p.Seed, p.Seeds, p.Async, p.Hot = o.Seed, o.Seeds, async, hot
 		return p, nil
 	}, func(p *plan, ctx context.Context, lab *trial.Lab) (*results, error) { return p.measure(ctx, lab) },
 		(*plan).report)
 }
 
-func addLength(flags *pflag.FlagSet, length *int, steps int) {
+func addLength(flags *pflag.FlagSet, length *int) {
 	flags.IntVar(length, "steps", 0, fmt.Sprintf("set the length of the runs in steps; those of tuning and "+
-		"scaling follow it (default %d; with --quick %d)", steps, stepsQuick))
+		"scaling follow it (default: the paper's; with --quick %d)", stepsQuick))
 }
 
 func checkLength(steps int) error {
@@ -142,13 +144,14 @@ type plan struct {
 	// TuningSteps is the length of the runs that choose rates; 0: all arms have the nominal ones.
 	TuningSteps int       `yaml:"tuning-steps"`
 	Tuning      tune.Plan `yaml:"tuning"`
-	// RefiningSteps is the length of the runs that choose again among rates of rows near the tuned ones,
-	// which shows whether the order of rates depends on the length of a run; 0: the tuned ones are kept.
+	// RefiningSteps is the length of the runs that choose again among rates near the tuned ones, which shows
+	// whether the order of rates depends on the length of a run; 0: the tuned ones are kept.
 	RefiningSteps int `yaml:"refining-steps"`
 	// Parts says that merging and staleness are measured apart, and that the arms are compared at common
 	// rates as well.
 	Parts bool `yaml:"parts"`
 	Async bool `yaml:"async"` // async-ps is an arm
+	Hot   bool `yaml:"hot"`   // hybrid with hot rows is an arm
 	// ScalingRanks are numbers of ranks, ascending; the first is the reference of the others, the last is
 	// that of the job. ScalingSamples is the length of these runs. None: more ranks are not tried.
 	ScalingRanks   []int `yaml:"scaling-ranks"`
@@ -228,6 +231,7 @@ type arm struct {
 	Ranks int    `json:"ranks"`
 	Batch int    `json:"global_batch"`
 	Tau   int    `json:"tau,omitempty"`   // prefetched batches; it bounds the own staleness of hybrid
+	Hot   bool   `json:"hot,omitempty"`   // with the hot rows that the job chooses
 	Model string `json:"model,omitempty"` // empty: that of the job
 }
 
@@ -236,6 +240,8 @@ func (a arm) String() string {
 	switch {
 	case a.Model == model.LogisticRegression:
 		return "logistic"
+	case a.Hot:
+		return fmt.Sprintf("hybrid τ=%d, hot", a.Tau)
 	case a.Mode == job.Hybrid:
 		return fmt.Sprintf("hybrid τ=%d", a.Tau)
 	case a.Mode == job.AsyncPS:
@@ -276,6 +282,13 @@ func (p *plan) hybrids() (arms []arm) {
 	return arms
 }
 
+// hot returns hybrid with hot rows at the smallest τ.
+func (p *plan) hot() arm {
+	a := p.hybrids()[0]
+	a.Hot = true
+	return a
+}
+
 // async returns async-ps, whose ranks prefetch as many batches as those of hybrid at the smallest τ. Each of
 // its ranks takes steps of its own.
 func (p *plan) async() arm {
@@ -285,13 +298,16 @@ func (p *plan) async() arm {
 }
 
 // mainArms returns the arms whose curves are compared: sync merge:step, and as the plan has them sync
-// merge:rank, hybrid at every τ and async-ps.
+// merge:rank, hybrid at every τ, hybrid with hot rows and async-ps.
 func (p *plan) mainArms() []arm {
 	arms := []arm{p.sync(job.MergeStep, p.batch())}
 	if p.Parts {
 		arms = append(arms, p.sync(job.MergeRank, p.batch()))
 	}
 	arms = append(arms, p.hybrids()...)
+	if p.Hot {
+		arms = append(arms, p.hot())
+	}
 	if p.Async {
 		arms = append(arms, p.async())
 	}
@@ -313,6 +329,7 @@ const (
 	merging   = "merging"
 	staleness = "staleness"
 	total     = "hybrid − sync"
+	hotRows   = "hot rows − sync" // hybrid with hot rows
 	async     = "async-ps − sync"
 	weak      = "weak"   // the batch of a rank is fixed
 	strong    = "strong" // the global batch is fixed
@@ -343,9 +360,9 @@ type difference struct {
 	treated, reference arm
 }
 
-// differences returns all that is measured: on the long runs, hybrid and async-ps less sync, and, where the
-// plan has parts, merging and staleness, whose sum is hybrid less sync; and of more ranks, the effects on
-// hybrid, and, where the batch grows, on sync.
+// differences returns all that is measured: on the long runs, hybrid, hybrid with hot rows and async-ps less
+// sync, and, where the plan has parts, merging and staleness, whose sum is hybrid less sync; and of more
+// ranks, the effects on hybrid, and, where the batch grows, on sync.
 func (p *plan) differences() (list []difference) {
 	sync, byRank := p.sync(job.MergeStep, p.batch()), p.sync(job.MergeRank, p.batch())
 	ranks, samples := p.Job.Roles.Ranks, p.samples()
@@ -361,6 +378,9 @@ func (p *plan) differences() (list []difference) {
 			if p.Parts {
 				add(staleness, hybrid, byRank)
 			}
+		}
+		if p.Hot {
+			add(hotRows, p.hot(), sync)
 		}
 		if p.Async {
 			add(async, p.async(), sync)
@@ -430,6 +450,9 @@ func (p *plan) spec(a arm, samples int, r tune.Rates, seed uint64) trial.Spec {
 	}
 	if a.Mode == job.Hybrid {
 		j.Training.Staleness = &a.Tau
+	}
+	if a.Hot {
+		j.Rows.Hot = job.Hot{Auto: true}
 	}
 	r.Apply(&j)
 	return trial.Spec{Job: j, Part: trial.Test, Simulated: simulated,

@@ -24,6 +24,7 @@ const (
 	doubling        = -0.0030 // of the global batch
 	ofRanks         = -0.0010 // of the ranks of hybrid, each doubling
 	asyncEffect     = -0.0070
+	hotEffect       = 0.0004  // of hot rows, on hybrid
 	offRate         = -0.0100 // of a factor e between the rate of rows and the best, which is lower if late
 )
 
@@ -54,6 +55,9 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 		if t.Mode == job.Hybrid {
 			best /= 3
 			auc += stalenessEffect*float64(*t.Staleness) + ofRanks*math.Log2(float64(j.Roles.Ranks)/8)
+		}
+		if j.Rows.Hot.Auto {
+			auc += hotEffect
 		}
 		auc += offRate * math.Abs(math.Log(j.Rows.Optimizer.Rate/best))
 		r := trial.Result{AUC: auc, Steps: j.Data.Synthetic.TrainRows / t.GlobalBatch, TestRows: 500}
@@ -120,7 +124,7 @@ func TestEffectsAreThoseOfTheLab(t *testing.T) {
 func TestWholeEffectsAreThoseAtTheRatesOfLongRuns(t *testing.T) {
 	p := wholePlan(true, "avazu", 240, stepsAvazu)
 	p.Seed, p.Seeds, p.TuningSteps, p.RefiningSteps, p.Data.Data.Synthetic.TestRows = 7, 3, 12, 60, 50
-	p.Async = true
+	p.Async, p.Hot = true, true
 	// Runs of the tuner are too short for late arms to differ.
 	short := func(s *trial.Spec) bool { return s.Job.Data.Synthetic.TrainRows == p.TuningSteps*p.batch() }
 	f := &fake{change: func(s *trial.Spec, r *trial.Result) {
@@ -138,6 +142,8 @@ func TestWholeEffectsAreThoseAtTheRatesOfLongRuns(t *testing.T) {
 		rate float64
 	}{
 		total: {p.hybrids()[0], mergingEffect + persiaTau*stalenessEffect + offRate*math.Log(4.0/3), 0.015},
+		hotRows: {p.hot(), mergingEffect + persiaTau*stalenessEffect + hotEffect + offRate*math.Log(4.0/3),
+			0.015},
 		async: {p.async(), asyncEffect + offRate*math.Log(9.0/8), 0.0075},
 	} {
 		got := p.find(r.Effects, name, ownRates, want.of).AUC.Estimate
@@ -152,13 +158,13 @@ func TestWholeEffectsAreThoseAtTheRatesOfLongRuns(t *testing.T) {
 			t.Errorf("%s: %d steps, seed %d", s.Name, length, s.Job.Training.Seed)
 		}
 	}
-	if len(r.Scaling) != 0 || len(r.Effects) != 2 {
+	if len(r.Scaling) != 0 || len(r.Effects) != 3 {
 		t.Errorf("%d effects of more ranks, %d others", len(r.Scaling), len(r.Effects))
 	}
 	out := p.report(r)
 	reporttest.CheckWidth(t, out)
 	notes := strings.Join(out.Notes, "\n")
-	if !strings.Contains(notes, "chose the same for 1 of 3 arms") {
+	if !strings.Contains(notes, "chose the same for 1 of 4 arms") {
 		t.Error(notes)
 	}
 }
@@ -217,7 +223,7 @@ func TestPaperLength(t *testing.T) {
 		t.Error(err)
 	}
 	whole := wholePlan(false, "avazu", 0, stepsAvazu)
-	whole.Async = true
+	whole.Async, whole.Hot = true, true
 	if whole.samples() != 31_948_800 || whole.TuningSteps != 390 || whole.RefiningSteps != 1950 {
 		t.Errorf("%d samples, tuned on %d steps and %d", whole.samples(), whole.TuningSteps,
 			whole.RefiningSteps)

@@ -43,6 +43,9 @@ type run struct {
 	// OwnMean and OwnMax are of the earlier steps of its own rank that a read missed.
 	OwnMean float64 `json:"own_staleness_mean"`
 	OwnMax  int     `json:"own_staleness_max"`
+	// StepSeconds is the virtual time of a step in the mean; 0 where it is not simulated.
+	StepSeconds float64 `json:"step_s,omitempty"`
+	HotRows     int     `json:"hot_rows,omitempty"` // under the last seed
 }
 
 // effect is the difference of two runs: treated − reference.
@@ -185,6 +188,10 @@ func (r *run) add(one *trial.Result) {
 	r.Steps = one.Steps
 	r.OwnMean += (one.Staleness.Own.Mean() - r.OwnMean) / float64(len(r.AUC)-r.Diverged)
 	r.OwnMax = max(r.OwnMax, one.Staleness.Own.Max())
+	if r.Arm.Mode != job.Sequential {
+		r.StepSeconds += (one.StepSeconds - r.StepSeconds) / float64(len(r.AUC)-r.Diverged)
+		r.HotRows = one.HotRows
+	}
 	var curve []float64
 	r.CurveSamples = r.CurveSamples[:0]
 	for _, p := range one.Curve {

@@ -1,6 +1,7 @@
 package convergence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,12 +44,15 @@ func (p *plan) ratesText(kind string) string {
 // refinedTable returns a table with a line for every candidate of the longer runs.
 func (p *plan) refinedTable(r *results) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("AUC of runs of %s steps by the rate of rows, tuned: what runs of %s steps had "+
-			"chosen; * the best", report.Thousands(p.RefiningSteps), report.Thousands(p.TuningSteps)),
+		Caption: fmt.Sprintf("AUC of runs of %s steps by the rates of rows and network, tuned: what runs of "+
+			"%s steps had chosen; * the best", report.Thousands(p.RefiningSteps),
+			report.Thousands(p.TuningSteps)),
 		Header: []string{"arm", "rows", "network", "AUC", "tuned"}, Words: 1,
 	}
 	for i, a := range r.Refined {
-		for _, c := range a.Candidates {
+		for _, c := range slices.SortedFunc(slices.Values(a.Candidates), func(x, y tune.Candidate) int {
+			return cmp.Or(cmp.Compare(x.Dense, y.Dense), cmp.Compare(x.Rows, y.Rows))
+		}) {
 			best, tuned := "", "–"
 			if c.Rates == a.Rates {
 				best = " *"
@@ -71,7 +75,7 @@ func (p *plan) effectTable(r *results) cli.Table {
 	}
 	for _, e := range r.Effects {
 		tau := "–"
-		if e.Name == staleness || e.Name == total {
+		if e.Name == staleness || e.Name == total || e.Name == hotRows {
 			tau = fmt.Sprint(e.Tau)
 		}
 		t.Add(e.Name, tau, e.Kind, report.PlusMinus(e.AUC), e.Text())
@@ -160,6 +164,8 @@ func (p *plan) quantities(r *results) []report.Quantity {
 			add(fmt.Sprintf("hybrid-less-sync-auc-tau-%d", d.treated.Tau), late, e)
 		case staleness:
 			add(fmt.Sprintf("staleness-effect-auc-tau-%d", d.treated.Tau), late, e)
+		case hotRows:
+			add(fmt.Sprintf("hot-rows-less-sync-auc-tau-%d", d.treated.Tau), what, e)
 		case async:
 			add("async-ps-less-sync-auc", what, e)
 		}
@@ -191,6 +197,13 @@ func (p *plan) findings(r *results) (sentences []string) {
 			"sync has an AUC difference of %s (%s)%s. The last %d steps of sync gained %s.",
 			report.Thousands(p.Steps), report.Thousands(p.batch()), p.ratesText(kind), hybrid.Tau,
 			report.PlusMinus(sum.AUC), sum.Text(), parts, hybrid.Tau, report.PlusMinus(r.Lags[i])))
+	}
+	if p.Hot {
+		e := p.find(r.Effects, hotRows, kind, p.hot())
+		plain, hot := r.run(p.hybrids()[0], p.samples()), r.run(p.hot(), p.samples())
+		sentences = append(sentences, fmt.Sprintf("With hot rows, %s of them, it has %s (%s). Its step "+
+			"takes %.3g times as long in the simulation.", report.Thousands(hot.HotRows),
+			report.PlusMinus(e.AUC), e.Text(), hot.StepSeconds/plain.StepSeconds))
 	}
 	if p.Async {
 		e := p.find(r.Effects, async, kind, p.async())
@@ -247,7 +260,7 @@ func (p *plan) notes(r *results) []string {
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }
 
-// longerNote says whether longer runs chose other rates of rows.
+// longerNote says whether longer runs chose other rates.
 func (p *plan) longerNote(r *results) string {
 	if r.Refined == nil {
 		return " Longer runs may want others."
@@ -258,12 +271,12 @@ func (p *plan) longerNote(r *results) string {
 			same++
 		}
 		if one.AtEdge {
-			edge += fmt.Sprintf(" The best of %s is the last that was tried.", one.Arm)
+			edge += fmt.Sprintf(" A best rate of %s is the last that was tried.", one.Arm)
 		}
 	}
-	return fmt.Sprintf(" Runs of %s steps, among rates of rows a factor %d apart, chose the same for %d of "+
-		"%d arms; theirs are used.%s", report.Thousands(p.RefiningSteps), refiningFactor, same,
-		len(r.Refined), edge)
+	return fmt.Sprintf(" Runs of %s steps, among rates a factor %d apart, of rows and then of the network, "+
+		"chose the same for %d of %d arms; theirs are used.%s", report.Thousands(p.RefiningSteps),
+		refiningFactor, same, len(r.Refined), edge)
 }
 
 // mainRuns returns the long runs at the first kind of rates, in the order of mainArms.

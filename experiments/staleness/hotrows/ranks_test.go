@@ -1,6 +1,7 @@
 package hotrows
 
 import (
+	"slices"
 	"testing"
 
 	"tandem/algo/job"
@@ -74,4 +75,40 @@ func TestArmsOfALongRunArePaired(t *testing.T) {
 		}
 	}
 	reporttest.CheckWidth(t, p.report(results))
+}
+
+// The arms of remedies are paired, differ from hybrid or sync by what they are named after, and are compared
+// with the sync that has it, too.
+func TestRemediesArePaired(t *testing.T) {
+	p := newRemedyPlan(report.Options{Quick: true, Seed: 3, Seeds: 2}, 9)
+	p.Job.Training.GlobalBatch, p.Data, p.TuningSeeds = 64, small(), 1
+	p.Data.Data.Synthetic.Stream = true
+	results, err := p.measure(t.Context(), lab(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reporttest.CheckWidth(t, p.report(results))
+	for i, r := range p.remedies() {
+		x := results[i]
+		if (x.ToSync == nil) != (r.of == "") ||
+			x.ToSync != nil && (x.ToSync.Reference != r.of || !(x.Step > 0)) {
+			t.Errorf("%s: %+v, compared with %q", r.name, x, r.of)
+		}
+		if len(x.Refined.Candidates) < 5 || x.Rates != x.Refined.Rates ||
+			(x.HotRows > 0) != (r.name == "hot rows") {
+			t.Errorf("%s: %+v", r.name, x)
+		}
+		j := p.job(r, 3)
+		if j.Data.Synthetic.Seed != 3 || j.Training.Seed != 3 || j.Data.Synthetic.TrainRows != 9*64 {
+			t.Errorf("%s: %+v", r.name, j.Data.Synthetic)
+		}
+		for k, other := range results[:i] {
+			if slices.Equal(other.AUC, x.AUC) {
+				t.Errorf("%s and %s have equal results", r.name, p.remedies()[k].name)
+			}
+		}
+	}
+	if w := (scaledRule{}).Weight(0); w != 1 || (scaledRule{}).Weight(4) != 0.25 {
+		t.Errorf("weight %v", w)
+	}
 }
