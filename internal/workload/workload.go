@@ -192,15 +192,21 @@ const windowsMax = 8
 // windowMean returns the mean of a count over batches of neighbouring samples. If there are
 // fewer samples than a batch has, it returns the count of all.
 func windowMean(rows *batch.Batch, samples int, count func(part batch.Part) int) float64 {
+	return windowMeans(rows, samples, 1, func(part batch.Part, sums []int) { sums[0] += count(part) })[0]
+}
+
+// windowMeans is windowMean of a number of counts, which count adds to sums. It divides whole sums, so that
+// means do not depend on the order of the batches.
+func windowMeans(rows *batch.Batch, samples, counts int, count func(part batch.Part, sums []int)) []float64 {
+	means, sums := make([]float64, counts), make([]int, counts)
 	all, part := windows(rows, samples)
-	if all == 0 {
-		return 0
-	}
-	sum := 0
 	for window := range all {
-		sum += count(part(window))
+		count(part(window), sums)
 	}
-	return float64(sum) / float64(all)
+	for i, sum := range sums {
+		means[i] = float64(sum) / float64(max(all, 1))
+	}
+	return means
 }
 
 // windows returns the number of batches of neighbouring samples that a mean is taken over, and
@@ -226,13 +232,12 @@ func countDistinct(schema *batch.Schema, rows *batch.Batch) func(samples int) []
 		if means, ok := known[samples]; ok {
 			return means
 		}
-		means := make([]float64, max(len(schema.Dims().Lengths()), 1))
-		count, part := windows(rows, samples)
-		for window := range count {
-			for place, r := range route.RouteByDim(nil, schema, part(window), shard.Rows(1)).Routed {
-				means[place] += float64(len(r.Signs)) / float64(count)
+		places := max(len(schema.Dims().Lengths()), 1)
+		means := windowMeans(rows, samples, places, func(part batch.Part, sums []int) {
+			for place, r := range route.RouteByDim(nil, schema, part, shard.Rows(1)).Routed {
+				sums[place] += len(r.Signs)
 			}
-		}
+		})
 		known[samples] = means
 		return means
 	}

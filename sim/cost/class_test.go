@@ -154,3 +154,25 @@ func TestWorkloadsCheckTheirClasses(t *testing.T) {
 		t.Error("rows of 0 values are accepted")
 	}
 }
+
+// Rows that are alike are priced without memory: a simulation asks for every lookup and put.
+func TestEqualRowsAreFreeOfAllocations(t *testing.T) {
+	for name, h := range machines(t) {
+		p := pricesOf(h, workloadOf(short()))
+		p.Batch(100)
+		if n := testing.AllocsPerRun(10, func() { p.ReadRows(300, 100); p.Apply(300, 100) }); n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// The puts of a step with fewer samples than ranks cost something.
+func TestShortStepsCost(t *testing.T) {
+	for name, h := range machines(t) {
+		p := pricesOf(h, workloadOf(short(), long()))
+		p.Job.Roles.Ranks, p.oneByOne = 4, true
+		if cost := p.ApplyStep(3, []float64{300, 300}); cost.Core == 0 {
+			t.Errorf("%s: puts of a step of 3 samples cost no time", name)
+		}
+	}
+}

@@ -199,7 +199,7 @@ func (p *Prices) hotRowWork(w *system.RowWork, rows float64, write bool) unit.Ti
 	}
 	var cost device.HostCost
 	for _, c := range classes {
-		cost = cost.Add(p.rowWork(w, &c, rows*c.share, wait, c.Bytes, write))
+		cost = cost.Add(p.rowWork(w, c.Dim, rows*c.share, wait, c.Bytes, write))
 	}
 	return cost.Core
 }

@@ -23,8 +23,10 @@ type Prices struct {
 	batches  []BatchPrice
 	// hotUpdates are the known results of HotUpdate.
 	hotUpdates map[hotUpdate]unit.Tick
-	oneByOne   bool     // puts of a step are applied one by one, not merged
-	waits      rowWaits // of rows that are alike
+	oneByOne   bool // puts of a step are applied one by one, not merged
+	// Of rows that are alike: their only class, and the waits.
+	alike []batchClass
+	waits rowWaits
 }
 
 // rowWaits is how long a core of a PS waits for memory at a row that it reads or updates, in nanoseconds, in
@@ -61,7 +63,8 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 		p.PSStates = 1
 	}
 	if len(w.Classes) == 0 {
-		p.waits = p.waitsOf(w.alike(0), float64(max(1, p.PSHostCount)), w.psRows())
+		p.alike = w.alike(0)
+		p.waits = p.waitsOf(p.alike, float64(max(1, p.PSHostCount)), w.psRows())
 	}
 	return p
 }
@@ -108,7 +111,7 @@ func (p *Prices) rowsOf(c *batchClass, all float64) float64 {
 // classes returns what batches of a size have of every class of rows.
 func (p *Prices) classes(samples int32) ([]batchClass, rowWaits) {
 	if len(p.Workload.Classes) == 0 {
-		return p.Workload.alike(0), p.waits
+		return p.alike, p.waits
 	}
 	b := p.Batch(samples)
 	return b.classes, b.waits
@@ -198,7 +201,7 @@ func (p *Prices) ReadRows(rows float64, samples int32) device.HostCost {
 	classes, waits := p.classes(samples)
 	var cost device.HostCost
 	for _, c := range classes {
-		cost = cost.Add(p.rowWork(&p.System.EmbeddingPS.Read, &c, rows*c.share, waits.read, c.Bytes, false))
+		cost = cost.Add(p.rowWork(&p.System.EmbeddingPS.Read, c.Dim, rows*c.share, waits.read, c.Bytes, false))
 	}
 	return cost
 }
@@ -220,18 +223,18 @@ func (p *Prices) Apply(rows float64, samples int32) device.HostCost {
 	classes, waits := p.classes(samples)
 	var cost device.HostCost
 	for _, c := range classes {
-		cost = cost.Add(p.rowWork(&p.System.EmbeddingPS.Update, &c, rows*c.share, waits.update,
+		cost = cost.Add(p.rowWork(&p.System.EmbeddingPS.Update, c.Dim, rows*c.share, waits.update,
 			c.Bytes+c.State, true))
 	}
 	return cost
 }
 
-// rowWork prices rows of one class on a PS: the core time of the system's code, the wait for the memory of
-// each, and the traffic of the memory.
-func (p *Prices) rowWork(w *system.RowWork, c *batchClass, rows, wait float64, bytes unit.Bytes,
+// rowWork prices rows of one class, which have dim values, on a PS: the core time of the system's code, the
+// wait for the memory of each, and the traffic of the memory.
+func (p *Prices) rowWork(w *system.RowWork, dim int, rows, wait float64, bytes unit.Bytes,
 	write bool) device.HostCost {
 	cost := coreCost(p.PSHost,
-		rows*(float64(w.RowTime.Mid)+float64(w.ValueTime.Mid)*float64(c.Dim)))
+		rows*(float64(w.RowTime.Mid)+float64(w.ValueTime.Mid)*float64(dim)))
 	cost.Wait = unit.Tick(math.Ceil(rows * wait))
 	cost.Core += cost.Wait
 	cost.Memory = p.PSHost.RowTraffic(device.Rows{
@@ -335,7 +338,7 @@ func (p *Prices) ReadBatch(n int) device.HostCost {
 func (p *Prices) ApplyStep(samples int, puts []float64) device.HostCost {
 	var each device.HostCost
 	var values unit.Bytes
-	sum, part := 0.0, p.Samples(0, samples) // of a rank
+	sum, part := 0.0, max(p.Samples(0, samples), 1) // of a rank: a short last step leaves out some
 	classes, _ := p.classes(part)
 	for _, rows := range puts {
 		each = each.Add(p.Apply(rows, part))
