@@ -327,8 +327,13 @@ func (s *Schema) difference(other *Schema, in sides) string {
 	}
 	for i, slot := range s.Slots {
 		if setting, a, b := slot.difference(other.Slots[i]); setting != "" {
-			return fmt.Sprintf("id column %s has %s %v in %s and %v in %s", slot.Name, setting, a, in.first,
+			text := fmt.Sprintf("id column %s has %s %v in %s and %v in %s", slot.Name, setting, a, in.first,
 				b, in.settings)
+			if setting == classSetting {
+				text += ": give it the optimizer, init and precision that data.slots and rows have in the " +
+					"model's job.yaml, and list the slots in the order they have there"
+			}
+			return text
 		}
 	}
 	if s.PrefixBits != other.PrefixBits {
@@ -338,6 +343,9 @@ func (s *Schema) difference(other *Schema, in sides) string {
 	return ""
 }
 
+// classSetting is the name of Slot.Class in messages.
+const classSetting = "rows of class"
+
 // difference returns the first setting of two id columns that differs, by its name in the manifest, with its
 // two values.
 func (s Slot) difference(other Slot) (setting string, a, b any) {
@@ -346,7 +354,7 @@ func (s Slot) difference(other Slot) (setting string, a, b any) {
 		a, b    any
 	}{
 		{"dim", s.Dim, other.Dim},
-		{"rows of class", s.Class, other.Class},
+		{classSetting, s.Class, other.Class},
 		{"pooling", s.Pooling, other.Pooling},
 		{"fixed_size", s.FixedSize, other.FixedSize},
 		{"group", strconv.Quote(s.Group), strconv.Quote(other.Group)},

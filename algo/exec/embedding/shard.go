@@ -71,7 +71,7 @@ func NewTables(t *job.Job, dims batch.Dims, arena table.Arena, pool gemm.Pool) (
 		tables = append(tables, rows)
 	}
 	if err := shareRoom(t, tables); err != nil {
-		return nil, fmt.Errorf("rows of one PS: %w", err)
+		return nil, fmt.Errorf("rows of one PS: %w (in the job: rows.capacity, rows.memory)", err)
 	}
 	return tables, nil
 }

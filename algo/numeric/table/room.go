@@ -82,15 +82,21 @@ func (r *Room) hasBytes(of *Table, more int) bool {
 
 // limit describes what keeps a table from growing.
 func (r *Room) limit(of *Table) string {
-	rows, memory := 0, unit.Bytes(0)
+	rows, memory, free, spare := 0, unit.Bytes(0), 0, unit.Bytes(0)
 	for _, t := range r.tables {
 		rows += t.rows
 		memory += t.Memory()
+		if r.maxRows > 0 {
+			free += max(r.kept()-t.rows, 0)
+		}
+		spare += max(t.leastBytes()-t.Memory(), 0)
 	}
 	if !r.hasRow(of) {
-		return fmt.Sprintf("%d rows in %d tables of at most %d together; raise max rows, let them evict, or "+
-			"use more shards", rows, len(r.tables), r.maxRows)
+		return fmt.Sprintf("%d rows in %d tables, and room kept for %d of other tables, of at most %d "+
+			"together; raise max rows, let them evict, or use more shards", rows, len(r.tables), free,
+			r.maxRows)
 	}
-	return fmt.Sprintf("%d rows of %d tables in %v, and more would take more than %v; raise max bytes, let "+
-		"them evict, or use more shards", rows, len(r.tables), memory, r.maxBytes)
+	return fmt.Sprintf("%d rows of %d tables in %v, and %v kept for other tables, and more would take more "+
+		"than %v; raise max bytes, let them evict, or use more shards", rows, len(r.tables), memory, spare,
+		r.maxBytes)
 }

@@ -2,6 +2,7 @@ package table_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,11 +49,18 @@ func TestTablesShareARoom(t *testing.T) {
 		for _, evict := range []bool{false, true} {
 			tables := shared(t, c.rows, c.room, evict)
 			full := [3]error{}
+			if err := lookup(tables[1], 1); err != nil { // the others keep room for it and 1,024 rows each
+				t.Fatal(err)
+			}
 			for i, tab := range tables { // one after the other, far more than there is room for
 				for sign := uint64(1); sign <= 300_000 && full[i] == nil; sign++ {
 					full[i] = lookup(tab, sign)
 				}
 				rows, memory := totals(tables)
+				if kept := "room kept for 2047 of other"; !evict && i == 0 && c.rows > 0 &&
+					!strings.Contains(fmt.Sprint(full[i]), kept) {
+					t.Errorf("error %v, want %q", full[i], kept)
+				}
 				if c.rows > 0 && rows > c.rows || c.room > 0 && memory > c.room {
 					t.Fatalf("%d rows in %v, of %d and %v", rows, memory, c.rows, c.room)
 				}
