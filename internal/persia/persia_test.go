@@ -103,7 +103,8 @@ func TestTranslateWithDimensionsBySlot(t *testing.T) {
 	}
 	j, err := job.Parse([]byte(text), "job.yaml")
 	if err != nil || j.Model.EmbeddingDim != 8 || len(j.Data.Slots) != 1 || j.Data.Slots[0].Dim != 4 ||
-		j.Rows.Capacity != 10 || j.Rows.Eviction != job.SecondChance || strings.Contains(text, "capacity: slots") {
+		j.Rows.Capacity != 10 || j.Rows.Eviction != job.SecondChance ||
+		strings.Contains(text, "capacity: slots") {
 		t.Errorf("error %v:\n%s", err, text)
 	}
 }
