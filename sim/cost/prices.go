@@ -201,7 +201,8 @@ func (p *Prices) ReadRows(rows float64, samples int32) device.HostCost {
 	classes, waits := p.classes(samples)
 	var cost device.HostCost
 	for _, c := range classes {
-		cost = cost.Add(p.rowWork(&p.System.EmbeddingPS.Read, c.Dim, rows*c.share, waits.read, c.Bytes, false))
+		cost = cost.Add(p.rowWork(&p.System.EmbeddingPS.Read, c.Dim, rows*c.share, waits.read,
+			c.Bytes, false))
 	}
 	return cost
 }
