@@ -116,14 +116,14 @@ func (d *Dataset) InMemory() (*Dataset, error) {
 	return &all, err
 }
 
-// WithDims returns a copy of schema in which the embedding rows of every slot have the length that the
-// job gives them: that of the slot's setting, or of the model. The argument is not changed.
+// WithDims returns a copy of schema in which the embedding rows of every slot have the length and the class
+// that the job gives them: by the slot's setting, or as all others. The argument is not changed.
 func WithDims(schema batch.Schema, j *job.Job) batch.Schema {
 	schema = WithDim(schema, j.Model.Dim())
-	for _, own := range j.SlotDims() {
+	for _, own := range j.SlotRows() {
 		for i := range schema.Slots {
 			if schema.Slots[i].Name == own.Name {
-				schema.Slots[i].Dim = own.Dim
+				schema.Slots[i].Dim, schema.Slots[i].Class = own.Dim, own.Class
 			}
 		}
 	}

@@ -24,7 +24,10 @@ const oracleGroups = 4
 const idsOfSlot = 20
 
 // samples is a source of random samples with a summed and a raw slot, whose every seventh step is short.
-type samples struct{ batches []*batch.Batch }
+type samples struct {
+	batches []*batch.Batch
+	class   int // of the rows of the raw slot
+}
 
 func (s *samples) Steps() int                          { return len(s.batches) }
 func (s *samples) Samples(step int) int                { return s.batches[step].Samples }
@@ -32,7 +35,8 @@ func (s *samples) Read(step int) (*batch.Batch, error) { return s.batches[step],
 func (s *samples) Schema() *batch.Schema {
 	return &batch.Schema{
 		Slots: []batch.Slot{
-			{Name: "tags", Dim: 3}, {Name: "history", Dim: 3, Pooling: batch.Raw, FixedSize: 2},
+			{Name: "tags", Dim: 3},
+			{Name: "history", Dim: 3, Class: s.class, Pooling: batch.Raw, FixedSize: 2},
 		},
 		Dense: []string{"age", "hours"}, Labels: []string{"click"}, PrefixBits: 8,
 	}
@@ -81,11 +85,17 @@ func (s *setting) training() job.Job {
 		InitialAccumulator: s.dense.initial, Beta1: s.dense.mean, Beta2: s.dense.root, ClipNorm: s.clip,
 		Schedule: s.dense.schedule.spec(),
 	}
-	t.Rows.Optimizer = opt.RowSpec{
-		Kind: s.rows.kind, Rate: s.rows.rate, Order: opt.Order(s.rows.order), Epsilon: s.rows.epsilon,
-		InitialAccumulator: s.rows.initial, Schedule: s.rows.schedule.spec(),
+	t.Rows.Optimizer = s.rows.ofRows()
+	if s.own != nil {
+		t.Data.Slots = []job.SlotSetting{{Slot: "history", Optimizer: new(s.own.ofRows()), Init: new(0.25)}}
 	}
 	return t
+}
+
+// ofRows returns the setting as an optimizer of rows.
+func (o *optimizerSetting) ofRows() opt.RowSpec {
+	return opt.RowSpec{Kind: o.kind, Rate: o.rate, Order: opt.Order(o.order), Epsilon: o.epsilon,
+		InitialAccumulator: o.initial, Schedule: o.schedule.spec()}
 }
 
 func (s scheduleSetting) spec() opt.Schedule {
@@ -133,6 +143,9 @@ func train(t *testing.T, s *setting, seed uint64) *run {
 	t.Helper()
 	training, source := s.training(), newSamples(seed)
 	training.Training.Seed = seed
+	for _, slot := range training.SlotRows() {
+		source.class = slot.Class
+	}
 	if err := training.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -203,11 +216,12 @@ func (r *run) readRows(t *testing.T, p *exec.Executor, training job.Job) {
 		t.Fatal(err)
 	}
 	schema := r.source.Schema()
+	kinds := len(schema.Dims().Lengths())
 	r.start.rows, r.end.rows, r.owners = map[rowName][]float32{}, map[rowName][]float32{}, map[rowName]int{}
 	for slot := range schema.Slots {
 		for id := range uint64(idsOfSlot) {
 			name, sign := rowName{slot, id}, []uint64{schema.Signer(slot).Sign(id, 0)}
-			for owner, table := range p.Model().Tables() {
+			for i, table := range p.Model().Tables() {
 				values, initial := make([]float32, table.Dim()), make([]float32, table.Dim())
 				if table.Snapshot(sign, values) > 0 {
 					continue
@@ -215,10 +229,10 @@ func (r *run) readRows(t *testing.T, p *exec.Executor, training job.Job) {
 				if _, twice := r.owners[name]; twice {
 					t.Fatalf("%+v is on two PSs", name)
 				}
-				if err := fresh.Model().Tables()[owner].Lookup(sign, initial); err != nil {
+				if err := fresh.Model().Tables()[i].Lookup(sign, initial); err != nil {
 					t.Fatal(err)
 				}
-				r.start.rows[name], r.end.rows[name], r.owners[name] = initial, values, owner
+				r.start.rows[name], r.end.rows[name], r.owners[name] = initial, values, i/kinds
 			}
 			if r.end.rows[name] == nil {
 				t.Fatalf("%+v is on no PS", name)

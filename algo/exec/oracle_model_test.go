@@ -89,7 +89,8 @@ func newOracle(s *setting, run *run) *oracle {
 		rows: map[rowName]*rowState{}, batches: map[[2]int32]*rankBatch{},
 	}
 	for name, values := range run.start.rows {
-		o.rows[name] = &rowState{slices.Clone(values), newOptimizer(&s.rows, len(values)), run.owners[name]}
+		o.rows[name] = &rowState{slices.Clone(values), newOptimizer(s.ofRows(name.slot), len(values)),
+			run.owners[name]}
 	}
 	var params []float32
 	var statistics *running
@@ -313,7 +314,7 @@ func (o *oracle) applyRows(b *rankBatch, server int) error {
 			gradient[j] = sum / float64(b.global.Samples)
 		}
 		o.stale.rows += row.updates - use.updates
-		row.apply(row.values, gradient, o.set.rows.rateAt(b.step))
+		row.apply(row.values, gradient, o.set.ofRows(name.slot).rateAt(b.step))
 	}
 	return nil
 }

@@ -46,6 +46,7 @@ type setting struct {
 	norm         bool
 	clip         float64
 	dense, rows  optimizerSetting
+	own          *optimizerSetting // of the rows of the raw slot; nil: rows
 }
 
 // optimizerSetting describes a dense optimizer or that of rows; mean and root are the decays of adam.
@@ -66,9 +67,22 @@ type scheduleSetting struct {
 func (s *setting) averaged() bool { return s.mode == "async-average" }
 
 func (s *setting) String() string {
-	return fmt.Sprintf("%s/ranks=%d/servers=%d/overlap=%s/schedule=%s/norm=%v/clip=%g/dense=%s-%s/rows=%s-%s",
+	own := ""
+	if s.own != nil {
+		own = fmt.Sprintf("/raw=%s-%s", s.own.kind, s.own.order)
+	}
+	return fmt.Sprintf(
+		"%s/ranks=%d/servers=%d/overlap=%s/schedule=%s/norm=%v/clip=%g/dense=%s-%s/rows=%s-%s%s",
 		s.mode, s.ranks, s.denseServers, s.overlap, s.dense.schedule.decay, s.norm, s.clip,
-		s.dense.kind, s.dense.order, s.rows.kind, s.rows.order)
+		s.dense.kind, s.dense.order, s.rows.kind, s.rows.order, own)
+}
+
+// ofRows returns the optimizer of the rows of a slot.
+func (s *setting) ofRows(slot int) *optimizerSetting {
+	if s.own != nil && slot == 1 {
+		return s.own
+	}
+	return &s.rows
 }
 
 // Rates are so large that values move by about their own size, and epsilons so large that a factor on the
@@ -131,11 +145,19 @@ func (s *setting) choose(i int, scheduled bool) {
 		s.dense.schedule = schedules[i%len(schedules)]
 		s.rows.schedule = schedules[(i+1)%len(schedules)]
 	}
+	if turn%2 == 1 {
+		own := rowOptimizers[(i+2)%len(rowOptimizers)]
+		own.rate /= 2
+		if !scheduled {
+			own.schedule = schedules[i%len(schedules)]
+		}
+		s.own = &own
+	}
 }
 
 // After 50 steps in a random order of events, network and rows are those of the oracle: async-ps and ssp on
 // one and on several dense PSs, with and without overlap, and async-average; each with schedules, batch norm
-// and gradient clipping on and off.
+// and gradient clipping on and off, and half of them with an optimizer of its own for the rows of a slot.
 func TestParametersEqualTheOracles(t *testing.T) {
 	all := combinations()
 	worst := 0.0

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/table"
 )
 
 // SlotSetting decides how the ids of one slot become embedding rows and model input.
@@ -17,6 +19,15 @@ type SlotSetting struct {
 	// Dim is the length of the slot's rows, up to 65,536, the same for all slots of a group; 0 means that of
 	// the model. Only feed-forward and dcn-v2 support slots that differ.
 	Dim int `yaml:"dim,omitempty"`
+	// Optimizer is that of the slot's rows, the same for all slots of a group. What it leaves out is as in
+	// the optimizer of section rows, as is all of it where it is absent.
+	Optimizer *opt.RowSpec `yaml:"optimizer,omitempty"`
+	// Init is the bound of the initial values of the slot's rows, the same for all slots of a group; absent:
+	// that of section rows.
+	Init *float64 `yaml:"init,omitempty"`
+	// Precision is the form of the values of the slot's rows, fp32, bf16 or fp16, the same for all slots of a
+	// group; absent: that of section rows.
+	Precision string `yaml:"precision,omitempty"`
 	// HashStack makes the embedding of an id the sum of one row from each of several
 	// rounds, in a table of a fixed size; all slots of a group have the same.
 	HashStack batch.HashStack `yaml:"hash-stack,omitempty"`
@@ -83,6 +94,15 @@ func validateSlots(settings []SlotSetting) error {
 		case s.Dim < 0 || s.Dim > slotDimMax:
 			return fmt.Errorf("slots[%d].dim: %d: must be 1 to %d, or 0 for that of the model", i, s.Dim,
 				slotDimMax)
+		case s.Init != nil && !(*s.Init >= 0 && *s.Init <= RowInitMax):
+			return fmt.Errorf("slots[%d].init = %g; want 0 to %g", i, *s.Init, RowInitMax)
+		case s.Precision != "" && !slices.Contains(table.Precisions(), s.Precision):
+			return fmt.Errorf("slots[%d].precision = %s", i, Unknown(s.Precision, table.Precisions()))
+		}
+		if s.Optimizer != nil {
+			if err := s.Optimizer.Validate(); err != nil {
+				return fmt.Errorf("slots[%d].optimizer.%w", i, err)
+			}
 		}
 		if err := s.HashStack.Validate(); err != nil {
 			return fmt.Errorf("slots[%d].hash-stack: %w", i, err)

@@ -70,12 +70,16 @@ const (
 // be finite.
 //
 // It panics if dst is not a pointer that can be set.
-func Decode(data []byte, file string, dst any) error {
+func Decode(data []byte, file string, dst any) error { return decodeFrom(data, file, dst) }
+
+// decodeFrom is Decode. A pointer that is nil, to a type that one of the values has, begins with this value
+// where the file has a value for it.
+func decodeFrom(data []byte, file string, dst any, begin ...any) error {
 	target := reflect.ValueOf(dst)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
 		panic(fmt.Sprintf("job: dst is %T, want a pointer", dst))
 	}
-	d := decoder{file: file}
+	d := decoder{file: file, begin: begin}
 	if len(data) > DocumentBytesMax {
 		return &Error{File: file, Kind: ErrSyntax,
 			Problem: fmt.Sprintf("longer than %d bytes: a job names its data, it does not hold them",
@@ -102,7 +106,10 @@ func Decode(data []byte, file string, dst any) error {
 }
 
 // decoder holds what all levels of one Decode share.
-type decoder struct{ file string }
+type decoder struct {
+	file  string
+	begin []any // see decodeFrom
+}
 
 func (d *decoder) fault(node *yaml.Node, path string, kind error, format string, args ...any) error {
 	return &Error{File: d.file, Line: node.Line, Path: path, Kind: kind,
@@ -145,6 +152,11 @@ func (d *decoder) value(node *yaml.Node, path string, target reflect.Value) erro
 	if target.Kind() == reflect.Pointer {
 		if target.IsNil() {
 			target.Set(reflect.New(target.Type().Elem()))
+			for _, value := range d.begin {
+				if reflect.TypeOf(value) == target.Type().Elem() {
+					target.Elem().Set(reflect.ValueOf(value))
+				}
+			}
 		}
 		return d.value(node, path, target.Elem())
 	}

@@ -3,78 +3,137 @@ package job
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 )
 
-// CheckDims returns an error that names the first slot whose rows have another length than those of the
-// model, if the job asks for what needs rows of one length.
+// RowSettings are what a slot can have of its own in the place of section rows.
+type RowSettings struct {
+	Optimizer opt.RowSpec
+	Init      float64
+	Precision string
+}
+
+// RowSettings returns the settings of the rows of every class: see batch.Slot. Class 0 has those of section
+// rows, and the others those that slots have of their own, in the order of data.slots.
+func (j *Job) RowSettings() []RowSettings {
+	classes := []RowSettings{{j.Rows.Optimizer, j.Rows.Init, j.Rows.Precision}}
+	for i := range j.Data.Slots {
+		if own := j.rowSettings(&j.Data.Slots[i]); !slices.Contains(classes, own) {
+			classes = append(classes, own)
+		}
+	}
+	return classes
+}
+
+// rowSettings returns the settings of the rows of a slot.
+func (j *Job) rowSettings(s *SlotSetting) RowSettings {
+	own := RowSettings{j.Rows.Optimizer, j.Rows.Init, cmp.Or(s.Precision, j.Rows.Precision)}
+	if s.Optimizer != nil {
+		own.Optimizer = *s.Optimizer
+	}
+	if s.Init != nil {
+		own.Init = *s.Init
+	}
+	return own
+}
+
+// CheckDims returns an error that names the first slot whose rows have another length, or another class, than
+// those of the model, if the job asks for what needs rows of one kind.
 func (j *Job) CheckDims(slots []batch.Slot) error {
 	for _, slot := range slots {
-		if slot.Dim == j.Model.Dim() {
-			continue
-		}
 		setting, instead := "", "leave it out"
 		switch {
-		case j.Rows.Eviction == SecondChance:
-			setting = "rows.eviction"
-		case j.Rows.Capacity > 0:
-			setting = "rows.capacity"
-		case j.Rows.Memory > 0:
-			setting = "rows.memory"
 		case j.HasHotRows():
 			setting = "rows.hot"
 		case j.Model.Device.CUDA:
 			setting, instead = "model.device", "set it to cpu"
 		default:
-			continue
+			return nil
 		}
-		return fmt.Errorf("slot %s has rows of %d values, and %s needs rows of the %d values of the model: "+
-			"%s, or leave out the dim of the slot", slot.Name, slot.Dim, setting, j.Model.Dim(), instead)
+		switch {
+		case slot.Dim != j.Model.Dim():
+			return fmt.Errorf("slot %s has rows of %d values, and %s needs rows of the %d values of the "+
+				"model: %s, or leave out the dim of the slot", slot.Name, slot.Dim, setting, j.Model.Dim(),
+				instead)
+		case slot.Class != 0:
+			return fmt.Errorf("slot %s has settings of its own for its rows, and %s needs those of section "+
+				"rows: %s, or leave out the slot's optimizer, init and precision", slot.Name, setting,
+				instead)
+		}
 	}
 	return nil
 }
 
-// SlotDims returns the slots with settings that have rows of another length than the model's, with these
-// lengths.
-func (j *Job) SlotDims() (slots []batch.Slot) {
-	for _, s := range j.Data.Slots {
-		if s.Dim != 0 && s.Dim != j.Model.Dim() {
-			slots = append(slots, batch.Slot{Name: s.Slot, Dim: s.Dim})
+// SlotRows returns the slots with settings whose rows have another length than the model's, or another class
+// than 0, with both.
+func (j *Job) SlotRows() (slots []batch.Slot) {
+	classes := j.RowSettings()
+	for i := range j.Data.Slots {
+		s := &j.Data.Slots[i]
+		own := batch.Slot{Name: s.Slot, Dim: cmp.Or(s.Dim, j.Model.Dim()),
+			Class: slices.Index(classes, j.rowSettings(s))}
+		if own.Dim != j.Model.Dim() || own.Class != 0 {
+			slots = append(slots, own)
 		}
 	}
 	return slots
 }
 
-// validateDims returns an error if the job gives a slot rows of a length that the network or another setting
-// does not allow.
+// validateDims returns an error if the job gives a slot rows of a length, or settings of rows, that the
+// network or another setting does not allow.
 func (j *Job) validateDims() error {
-	slots := j.SlotDims()
-	if len(slots) > 0 && !j.Model.AnyDims() {
-		return fmt.Errorf("data.slots: slot %s has rows of %d values, and a %s needs rows of %d values in "+
-			"every slot: leave out its dim, or use %s or %s", slots[0].Name, slots[0].Dim, j.Model.Kind,
-			j.Model.Dim(), model.FeedForward, model.DCNv2)
+	slots := j.SlotRows()
+	for _, s := range slots {
+		if s.Dim != j.Model.Dim() && !j.Model.AnyDims() {
+			return fmt.Errorf("data.slots: slot %s has rows of %d values, and a %s needs rows of %d values "+
+				"in every slot: leave out its dim, or use %s or %s", s.Name, s.Dim, j.Model.Kind,
+				j.Model.Dim(), model.FeedForward, model.DCNv2)
+		}
 	}
 	if err := j.CheckDims(slots); err != nil {
 		return fmt.Errorf("data.slots: %w", err)
 	}
-	return j.validateGroupDims()
+	return j.validateSharedRows()
 }
 
-// validateGroupDims returns an error if slots of a group, which share rows, do not have one length of rows.
-func (j *Job) validateGroupDims() error {
-	first := map[string]batch.Slot{} // by group
-	for _, s := range j.Data.Slots {
-		own := batch.Slot{Name: s.Slot, Dim: cmp.Or(s.Dim, j.Model.Dim())}
-		before, known := first[s.Group]
-		switch {
-		case s.Group == "":
-		case !known:
-			first[s.Group] = own
-		case before.Dim != own.Dim:
+// validateSharedRows returns an error if slots of a group, which share rows, do not have one length of rows
+// and one class.
+func (j *Job) validateSharedRows() error {
+	first := map[string]*SlotSetting{} // by group
+	for i := range j.Data.Slots {
+		own := &j.Data.Slots[i]
+		before := first[own.Group]
+		if own.Group == "" {
+			continue
+		}
+		if before == nil {
+			first[own.Group] = own
+			continue
+		}
+		one, other := j.rowSettings(before), j.rowSettings(own)
+		differ := func(what string, a, b any) error {
+			return fmt.Errorf("data.slots: slots %s and %s of group %s share rows, and have %s %v and %v: "+
+				"give them one", before.Slot, own.Slot, own.Group, what, a, b)
+		}
+		switch a, b := cmp.Or(before.Dim, j.Model.Dim()), cmp.Or(own.Dim, j.Model.Dim()); {
+		case a != b:
 			return fmt.Errorf("data.slots: slots %s and %s of group %s have rows of %d and %d values: give "+
-				"them one dim", before.Name, own.Name, s.Group, before.Dim, own.Dim)
+				"them one dim", before.Slot, own.Slot, own.Group, a, b)
+		case one.Optimizer.Kind != other.Optimizer.Kind:
+			return differ("optimizer.kind", one.Optimizer.Kind, other.Optimizer.Kind)
+		case one.Optimizer.Rate != other.Optimizer.Rate:
+			return differ("optimizer.rate", one.Optimizer.Rate, other.Optimizer.Rate)
+		case one.Optimizer != other.Optimizer:
+			return fmt.Errorf("data.slots: slots %s and %s of group %s share rows, and have optimizers with "+
+				"other settings: give them one", before.Slot, own.Slot, own.Group)
+		case one.Init != other.Init:
+			return differ("init", one.Init, other.Init)
+		case one.Precision != other.Precision:
+			return differ("precision", one.Precision, other.Precision)
 		}
 	}
 	return nil

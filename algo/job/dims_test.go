@@ -1,10 +1,16 @@
 package job
 
 import (
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 )
 
 // A dimension by slot is refused, by the name of the slot and with what to do, where something needs rows of
@@ -27,14 +33,13 @@ func TestDimensionsBySlotAreRefusedByName(t *testing.T) {
 		"fm":     {func(j *Job) { j.Model.Kind = model.FactorizationMachine }, "a fm needs rows of 9 values"},
 		"logistic-regression": {func(j *Job) { j.Model.Kind = model.LogisticRegression },
 			"a logistic-regression needs rows of 1 values"},
-		"capacity": {func(j *Job) { j.Rows.Capacity = 9 },
-			"data.slots: slot user has rows of 64 values, and rows.capacity needs rows of the 16 values of " +
+		"capacity": {func(j *Job) { j.Rows.Capacity = 9 }, ""},
+		"memory":   {func(j *Job) { j.Rows.Memory = 1 << 30 }, ""},
+		"eviction": {func(j *Job) { j.Rows.Capacity, j.Rows.Eviction = 9, SecondChance }, ""},
+		"hot rows": {func(j *Job) { j.Rows.Hot.Share = 0.5 },
+			"data.slots: slot user has rows of 64 values, and rows.hot needs rows of the 16 values of " +
 				"the model: leave it out, or leave out the dim of the slot"},
-		"memory": {func(j *Job) { j.Rows.Memory = 1 << 30 }, "rows.memory needs"},
-		"eviction": {func(j *Job) { j.Rows.Capacity, j.Rows.Eviction = 9, SecondChance },
-			"rows.eviction needs"},
-		"hot rows": {func(j *Job) { j.Rows.Hot.Share = 0.5 }, "rows.hot needs"},
-		"GPU":      {func(j *Job) { j.Model.Device.CUDA = true }, "model.device needs"},
+		"GPU": {func(j *Job) { j.Model.Device.CUDA = true }, "model.device needs"},
 		"group": {func(j *Job) { j.Data.Slots[0].Group, j.Data.Slots[1].Group = "both", "both" },
 			"data.slots: slots user and hour of group both have rows of 64 and 16 values: give them one dim"},
 		"group of one dimension": {func(j *Job) {
@@ -48,6 +53,116 @@ func TestDimensionsBySlotAreRefusedByName(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// Slots have the settings of section rows where they have none of their own, also within an optimizer, in
+// whichever order the file has them. Slots with equal settings are one class, and those with the settings of
+// section rows are class 0.
+func TestSettingsOfRowsBySlot(t *testing.T) {
+	const text = `
+data:
+  kind: adult-income
+  slots:
+    - {slot: workclass, optimizer: {rate: 0.5, schedule: {warm-up: 9}}}
+    - {slot: education, optimizer: {kind: adam}, init: 0}
+    - {slot: occupation, precision: bf16}
+    - {slot: race, optimizer: {rate: 0.5, schedule: {warm-up: 9}}, init: 0.03}
+    - {slot: sex, optimizer: {rate: 0.25}, init: 0.03, precision: fp32}
+    - {slot: relationship, dim: 4}
+rows: {init: 0.03, optimizer: {kind: rowwise-adagrad, rate: 0.25, epsilon: 1e-6}}
+`
+	j, err := Parse([]byte(text), "job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := defaultRowsOf(opt.RowwiseAdagrad, 0.25, 1e-6)
+	faster, adam := base, base
+	faster.Rate, faster.Schedule.WarmUp, adam.Kind = 0.5, 9, opt.Adam
+	want := []RowSettings{{base, 0.03, "fp32"}, {faster, 0.03, "fp32"}, {adam, 0, "fp32"},
+		{base, 0.03, "bf16"}}
+	if got := j.RowSettings(); !slices.Equal(got, want) {
+		t.Errorf("settings %+v, want %+v", got, want)
+	}
+	got := map[string][2]int{}
+	for _, s := range j.SlotRows() {
+		got[s.Name] = [2]int{s.Dim, s.Class}
+	}
+	if want := (map[string][2]int{"workclass": {16, 1}, "education": {16, 2}, "occupation": {16, 3},
+		"race": {16, 1}, "relationship": {4, 0}}); !maps.Equal(got, want) {
+		t.Errorf("slots %v, want %v", got, want)
+	}
+	written, err := yaml.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Parse(written, "job.yaml"); err != nil || !reflect.DeepEqual(again.Data, j.Data) {
+		t.Errorf("read again: %+v, error %v", again.Data.Slots, err)
+	}
+}
+
+// defaultRowsOf returns the default optimizer of rows with another kind, rate and epsilon.
+func defaultRowsOf(kind string, rate, epsilon float64) opt.RowSpec {
+	s := opt.DefaultRow()
+	s.Kind, s.Rate, s.Epsilon = kind, rate, epsilon
+	return s
+}
+
+// Settings of rows that are out of range, that slots of a group do not share, or that something else in the
+// job does not go with, are refused in one line.
+func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
+	own := func(change func(*opt.RowSpec)) *opt.RowSpec {
+		s := opt.DefaultRow()
+		change(&s)
+		return &s
+	}
+	sgd := own(func(s *opt.RowSpec) { s.Kind = opt.SGD })
+	for name, c := range map[string]struct {
+		slot   SlotSetting
+		change func(*Job)
+		want   string
+	}{
+		"fits": {SlotSetting{Optimizer: sgd}, func(*Job) {}, ""},
+		"dlrm": {SlotSetting{Optimizer: sgd}, func(j *Job) { j.Model.Kind = model.DLRM }, ""},
+		"the settings of all": {SlotSetting{Optimizer: new(opt.DefaultRow())},
+			func(j *Job) { j.Rows.Hot.Share = 0.5 }, ""},
+		"capacity":  {SlotSetting{Optimizer: sgd}, func(j *Job) { j.Rows.Capacity = 9 }, ""},
+		"init":      {SlotSetting{Init: new(-1.)}, nil, "data.slots[0].init = -1; want 0 to"},
+		"precision": {SlotSetting{Precision: "fp8"}, nil, `data.slots[0].precision = "fp8"`},
+		"rate": {SlotSetting{Optimizer: own(func(s *opt.RowSpec) { s.Rate = 0 })}, nil,
+			"data.slots[0].optimizer.rate = 0, want a finite number above 0"},
+		"group, kind": {SlotSetting{Group: "both", Optimizer: sgd}, nil, "data.slots: slots user and hour " +
+			"of group both share rows, and have optimizer.kind sgd and adagrad: give them one"},
+		"group, rate": {SlotSetting{Group: "both", Optimizer: own(func(s *opt.RowSpec) { s.Rate = 3 })}, nil,
+			"have optimizer.rate 3 and 0.01"},
+		"group, epsilon": {SlotSetting{Group: "both", Optimizer: own(func(s *opt.RowSpec) { s.Epsilon = 3 })},
+			nil, "have optimizers with other settings"},
+		"group, init": {SlotSetting{Group: "both", Init: new(0.5)}, nil, "have init 0.5 and 0.01"},
+		"group, precision": {SlotSetting{Group: "both", Precision: "bf16"}, nil,
+			"have precision bf16 and fp32"},
+		"hot rows": {SlotSetting{Init: new(0.)}, func(j *Job) { j.Rows.Hot.Share = 0.5 },
+			"data.slots: slot user has settings of its own for its rows, and rows.hot needs those of " +
+				"section rows: leave it out, or leave out the slot's optimizer, init and precision"},
+		"GPU": {SlotSetting{Precision: "fp16"}, func(j *Job) { j.Model.Device.CUDA = true },
+			"model.device needs those"},
+	} {
+		j := Default()
+		c.slot.Slot = "user"
+		j.Name, j.Cluster = "job", PersiaCluster()
+		j.Data = Data{Kind: KindAdultIncome,
+			Slots: []SlotSetting{c.slot, {Slot: "hour", Group: c.slot.Group}}}
+		if c.change != nil {
+			c.change(&j)
+		}
+		err := j.validateFile()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+	const text = "data: {kind: adult-income, slots: [{slot: sex, optimizer: {rat: 1}}]}"
+	_, err := Parse([]byte(text), "job.yaml")
+	if err == nil || !strings.Contains(err.Error(), `data.slots[0].optimizer: unknown key "rat"`) {
+		t.Error(err)
 	}
 }
 

@@ -64,12 +64,16 @@ type Rows struct {
 	// Admission is the probability that an id without a row gets one in a step that reads it, in (0, 1];
 	// until then it reads as zeros and learns nothing. 0 means 1.
 	Admission float64 `yaml:"admission"`
-	// Capacity is the number of rows that one PS may hold; 0: no limit.
+	// Capacity is the number of rows that one PS may hold; 0: no limit. Where a PS has several tables, for
+	// slots that differ in dimension or settings, it is of all of them, and each keeps room for 1,024 rows
+	// or, of a smaller number, for an equal part.
 	Capacity int `yaml:"capacity"`
-	// Memory is the memory that the rows of one PS, and their index, may take; 0: no limit.
+	// Memory is the memory that the rows of one PS, and their index, may take; 0: no limit. Of several
+	// tables it is of all of them, and each keeps room for 1,024 rows.
 	Memory unit.Bytes `yaml:"memory"`
-	// Eviction is what a full PS does with a new row: RefuseRows or SecondChance. Which row is evicted
-	// depends on the other rows of the PS, so sync equals sequential only with one PS.
+	// Eviction is what a full PS does with a new row: RefuseRows or SecondChance, which evicts a row of the
+	// same table. Which row is evicted depends on the other rows of the PS, so sync equals sequential only
+	// with one PS.
 	Eviction string `yaml:"eviction"`
 	// Precision is the form of embedding values in rows: fp32, or bf16 or fp16, rounded at random. Optimizer
 	// state is fp32.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -51,8 +52,16 @@ func Parse(text []byte, path string) (Job, error) {
 	if err := j.decodeCluster(text, path); err != nil {
 		return j, err
 	}
+	given := j
 	if err := Decode(text, path, &j); err != nil {
 		return j, err
+	}
+	if slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool { return s.Optimizer != nil }) {
+		rows := j.Rows.Optimizer // which the file may have behind the slots
+		j = given
+		if err := decodeFrom(text, path, &j, rows); err != nil {
+			return j, err
+		}
 	}
 	if err := j.validateFile(); err != nil {
 		return j, fmt.Errorf("%s: %w", path, err)

@@ -23,7 +23,8 @@ const exportUsage = `Write a model for other programs: to a new folder with
                  prediction, the probability of label 1 or, of a model with
                  squared loss, the number.
   rows.parquet   the embedding rows that have been trained, by sign; with
-                 --rows safetensors: rows.safetensors.
+                 --rows safetensors: rows.safetensors. Where columns differ in
+                 dimension: a file for each, such as rows-dim-8.parquet.
   columns.json   how the values of a record become signs and inputs.
   predict.py     a program that does all of that in Python, with onnxruntime
                  or PyTorch, for models of CSV and Parquet data.

@@ -60,7 +60,7 @@ func describe(w io.Writer, c *checkpoint.Checkpoint, j *job.Job) error {
 		if d.StateValues > 0 {
 			state = fmt.Sprintf("%d of optimizer state", d.StateValues)
 		}
-		values = append(values, fmt.Sprintf("%d values (%s) and %s each", d.Dim, m.Rows.Precision, state))
+		values = append(values, fmt.Sprintf("%d values (%s) and %s each", d.Dim, d.Precision, state))
 	}
 	line := func(key, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
@@ -111,6 +111,9 @@ func slotNames(slots []checkpoint.Slot) (names []string) {
 		if s.Pooling == "raw" {
 			name += fmt.Sprintf(" (the first %d)", s.FixedSize)
 		}
+		if s.Class > 0 {
+			name += fmt.Sprintf(" (class %d)", s.Class)
+		}
 		if s.Group != "" {
 			name += fmt.Sprintf(" (rows of %s)", s.Group)
 		}
@@ -137,7 +140,11 @@ func serverTable(m *checkpoint.Manifest) cli.Table {
 		if i == len(m.Rows.Servers) {
 			name = "ranks (hot)"
 		} else if len(dims) > 1 {
-			name += fmt.Sprintf(", rows of %d", dims[i%len(dims)].Dim)
+			dim := dims[i%len(dims)]
+			name += fmt.Sprintf(", rows of %d", dim.Dim)
+			if dim.Class > 0 {
+				name += fmt.Sprintf(" (class %d)", dim.Class)
+			}
 		}
 		size := unit.Bytes(0)
 		for _, f := range m.Files {

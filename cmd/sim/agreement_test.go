@@ -51,7 +51,8 @@ func branch(k event.Kind) int {
 }
 
 // Under sync, every role does the same in the simulator and in the runtime:
-// the same events about the same batches, in the same order. With three EWs, some rows are hot.
+// the same events about the same batches, in the same order. With three EWs, some rows are hot; with one,
+// slots differ in dimension.
 func TestSyncHasTheSameEventsInBothDrivers(t *testing.T) {
 	const steps = 12
 	for _, ranks := range []int{1, 2, 4} {
@@ -67,12 +68,16 @@ func TestSyncHasTheSameEventsInBothDrivers(t *testing.T) {
 						3, false
 					training.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8},
 						Activation: model.ReLU}
-					data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+					training.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 						Seed: 1, TrainRows: 32 * steps, TestRows: 32, PositiveRate: 0.3, Numeric: 1,
 						Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
 						Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1},
 							{Name: "item", Cardinality: 50, Exponent: 1}},
-					}}, "")
+					}}
+					if workers == 1 {
+						training.Data.Slots = []job.SlotSetting{{Slot: "item", Dim: 3}}
+					}
+					data, err := datasets.Open(training.Data, "")
 					if err != nil {
 						t.Fatal(err)
 					}

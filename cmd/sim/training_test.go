@@ -18,7 +18,8 @@ import (
 	"tandem/sim/cost"
 )
 
-// smallRequest is a small question about generated rows, on two EWs, PSs and dense PSs.
+// smallRequest is a small question about generated rows in slots of two dimensions, on two EWs, PSs and dense
+// PSs.
 func smallRequest(t *testing.T) *request {
 	t.Helper()
 	q := &request{flags: flags{kind: trained}, job: job.Default()}
@@ -34,7 +35,7 @@ func smallRequest(t *testing.T) *request {
 		Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
 		Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1},
 			{Name: "item", Cardinality: 50, Exponent: 1}},
-	}}
+	}, Slots: []job.SlotSetting{{Slot: "item", Dim: 3}}}
 	var err error
 	if q.hardware, _, err = cost.Load(&q.job.Cluster, ""); err != nil {
 		t.Fatal(err)

@@ -33,9 +33,9 @@ const samples = 32
 
 // simulate predicts the modes that run on a cluster, without the faults and slow roles of the job: with
 // faults, the speed depends on retry times more than on the cluster, which has other roles. cmd/sim simulates
-// them. It does nothing if the flags leave the prediction out, or if slots have dimensions of their own.
+// them. It does nothing if the flags leave the prediction out.
 func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
-	if slices.Contains(f.without, predictionPart) || len(j.SlotDims()) > 0 { // these have no price
+	if slices.Contains(f.without, predictionPart) {
 		return nil
 	}
 	w, layout, err := workload.Counted(data, &j)

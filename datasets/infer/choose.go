@@ -128,7 +128,9 @@ func logistic(j job.Job) job.Job {
 	j.Rows.Optimizer, j.Rows.Init = opt.DefaultRow(), 0
 	j.Data.Slots = slices.Clone(j.Data.Slots)
 	for i := range j.Data.Slots {
-		j.Data.Slots[i].Dim = 0 // its rows have a value for each label
+		own := &j.Data.Slots[i]
+		own.Dim = 0 // its rows have a value for each label
+		own.Optimizer, own.Init, own.Precision = nil, nil, ""
 	}
 	return j
 }

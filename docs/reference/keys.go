@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
+	"tandem/algo/numeric/opt"
 )
 
 // key is one key of the job file.
@@ -20,6 +21,14 @@ type key struct {
 	initial  string // the default, as YAML; "" where there is none
 	allowed  string // the range in words
 	children []*key
+}
+
+// forget removes the defaults of the keys below.
+func (k *key) forget() {
+	for _, child := range k.children {
+		child.initial = ""
+		child.forget()
+	}
 }
 
 // kind is what a key holds.
@@ -102,6 +111,9 @@ func (w *walk) value(k *key, v reflect.Value) error {
 			return err
 		}
 		k.initial = ""
+		if v.Type().Elem() == reflect.TypeFor[opt.RowSpec]() { // what is left out is as in section rows
+			k.forget()
+		}
 	case reflect.Struct:
 		k.kind = mapping
 		k.children, err = w.fields(k.path, v)

@@ -93,7 +93,6 @@ func (t *translation) commonDim() int {
 
 // finish relates what the files say to each other.
 func (t *translation) finish() error {
-	differ := false
 	t.dim = t.commonDim()
 	for i := range t.slots {
 		s := &t.slots[i]
@@ -104,18 +103,11 @@ func (t *translation) finish() error {
 		}
 		if s.Dim == t.dim {
 			s.Dim = 0
-		} else {
-			differ = true
 		}
 	}
 	for slot, group := range t.groups { // order-free: any of them is an error
 		return fmt.Errorf("%s: group %s has the slot %s, which slots_config has not", group.where, group.name,
 			slot)
-	}
-	if differ && t.capacity > 0 {
-		t.without = append(t.without, unmatched{t.where, "capacity",
-			"slots of several dimensions have no bound on rows"})
-		t.capacity = 0
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ embedding_worker_config:
 	}
 }
 
-// Slots of several dimensions have their own, and then no bound on rows, which a sentence says.
+// Slots of several dimensions have their own, and the capacity, with its eviction, bounds the rows of all.
 func TestTranslateWithDimensionsBySlot(t *testing.T) {
 	text, err := imported(t, "slots_config: {a: {dim: 4}, b: {dim: 8}, c: {dim: 8}}",
 		"embedding_server_config: {capacity: 10}")
@@ -103,7 +103,8 @@ func TestTranslateWithDimensionsBySlot(t *testing.T) {
 	}
 	j, err := job.Parse([]byte(text), "job.yaml")
 	if err != nil || j.Model.EmbeddingDim != 8 || len(j.Data.Slots) != 1 || j.Data.Slots[0].Dim != 4 ||
-		j.Rows.Capacity != 0 || !strings.Contains(text, "global_config.yml:1 capacity: slots of several") {
+		j.Rows.Capacity != 10 || j.Rows.Eviction != job.SecondChance ||
+		strings.Contains(text, "capacity: slots") {
 		t.Errorf("error %v:\n%s", err, text)
 	}
 }

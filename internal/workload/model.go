@@ -23,6 +23,13 @@ func Model(j *job.Job, dataDir string) (*simmodel.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, slot := range schema.Slots {
+		if slot.Class != 0 {
+			return nil, fmt.Errorf("data.slots: slot %s has settings of its own for its rows, and systems "+
+				"with tables on accelerators are priced with one optimizer and precision: leave out the "+
+				"slot's optimizer, init and precision", slot.Name)
+		}
+	}
 	m := &simmodel.Model{Name: j.Name, Source: "the job file", Numeric: len(schema.Dense),
 		Labels: len(schema.Labels)}
 	sharing := map[string]float64{} // slots of each group
@@ -133,7 +140,7 @@ func columnsOf(j *job.Job, dataDir string) (*batch.Schema, []column, error) {
 			return nil, nil, err
 		}
 	}
-	schema := datasets.WithDim(data.Schema, j.Model.Dim())
+	schema := datasets.WithDims(data.Schema, j)
 	var columns []column
 	for _, slot := range rows.Slots {
 		columns = append(columns, countedColumn(slot.IDs, rows.Samples))

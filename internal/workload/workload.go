@@ -80,10 +80,11 @@ func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, 
 		named += len(slot.IDs) * data.Schema.Slots[s].RowsPerID()
 	}
 	schema := datasets.WithDims(data.Schema, j)
+	counts := countDistinct(&schema, data.Train)
 	w := cost.Workload{
 		Occurrences:    float64(ids) / float64(data.Train.Samples),
 		RowOccurrences: float64(named) / float64(data.Train.Samples),
-		Distinct:       func(samples int) float64 { return distinct(&schema, data.Train, samples) },
+		Distinct:       func(samples int) float64 { return sum(counts(samples)) },
 		Labels:         len(schema.Labels),
 		Packed:         packedSizes(&schema, data.Train, hot),
 	}
@@ -92,7 +93,42 @@ func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, 
 	}
 	w.Rows = w.Distinct(data.Train.Samples)
 	w.Created, w.Trained = w.Rows, float64(j.Training.Epochs)*float64(max(streamed, data.Train.Samples))
+	w.Classes = countedClasses(&schema, data.Train, counts)
 	return lay(w, &schema, j)
+}
+
+// countedClasses returns the classes of counted rows.
+func countedClasses(schema *batch.Schema, rows *batch.Batch,
+	counts func(samples int) []float64) []cost.RowClass {
+	classes := classesOf(schema)
+	for place := range classes {
+		c := &classes[place]
+		c.Distinct = func(samples int) float64 { return counts(samples)[place] }
+		c.Rows = c.Distinct(rows.Samples)
+		c.Created = c.Rows
+	}
+	if len(classes) > 0 {
+		for s, slot := range rows.Slots {
+			classes[schema.PlaceOf(s)].Named += float64(len(slot.IDs)*schema.Slots[s].RowsPerID()) /
+				float64(rows.Samples)
+		}
+	}
+	return classes
+}
+
+// classesOf returns the classes of the rows of a schema, which lay describes; nil if its rows are alike.
+func classesOf(schema *batch.Schema) []cost.RowClass {
+	if n := len(schema.Dims().Lengths()); n > 1 {
+		return make([]cost.RowClass, n)
+	}
+	return nil
+}
+
+func sum(numbers []float64) (sum float64) {
+	for _, x := range numbers {
+		sum += x
+	}
+	return sum
 }
 
 // packedSizes returns the sizes of compressed ids and signs of neighbouring rows. PSs get no signs of hot
@@ -124,7 +160,7 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch, hot *shard.Hot) *cost.
 		Signs: func(samples int, plan shard.Plan) float64 {
 			plan = plan.WithHot(hot)
 			return mean(key{samples, plan}, func(part batch.Part) (size int) {
-				routed := route.Route(schema, part, plan)
+				routed := route.RouteByDim(nil, schema, part, plan)
 				for p := range plan.Servers() {
 					size += compress.PackSigns(routed.ShardSigns(p), schema.PrefixBits).Size()
 				}
@@ -156,15 +192,21 @@ const windowsMax = 8
 // windowMean returns the mean of a count over batches of neighbouring samples. If there are
 // fewer samples than a batch has, it returns the count of all.
 func windowMean(rows *batch.Batch, samples int, count func(part batch.Part) int) float64 {
+	return windowMeans(rows, samples, 1, func(part batch.Part, sums []int) { sums[0] += count(part) })[0]
+}
+
+// windowMeans is windowMean of a number of counts, which count adds to sums. It divides whole sums, so that
+// means do not depend on the order of the batches.
+func windowMeans(rows *batch.Batch, samples, counts int, count func(part batch.Part, sums []int)) []float64 {
+	means, sums := make([]float64, counts), make([]int, counts)
 	all, part := windows(rows, samples)
-	if all == 0 {
-		return 0
-	}
-	sum := 0
 	for window := range all {
-		sum += count(part(window))
+		count(part(window), sums)
 	}
-	return float64(sum) / float64(all)
+	for i, sum := range sums {
+		means[i] = float64(sum) / float64(max(all, 1))
+	}
+	return means
 }
 
 // windows returns the number of batches of neighbouring samples that a mean is taken over, and
@@ -179,10 +221,26 @@ func windows(rows *batch.Batch, samples int) (count int, part func(window int) b
 	}
 }
 
-// distinct returns the mean number of distinct signs among a number of samples.
-func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
-	return windowMean(rows, samples,
-		func(part batch.Part) int { return len(route.Route(schema, part, shard.Rows(1)).Signs) })
+// countDistinct returns a function that returns the mean numbers of distinct signs, by their place in
+// batch.Dims, among a number of samples.
+func countDistinct(schema *batch.Schema, rows *batch.Batch) func(samples int) []float64 {
+	var mu sync.Mutex // points of a prediction are simulated at the same time
+	known := map[int][]float64{}
+	return func(samples int) []float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		if means, ok := known[samples]; ok {
+			return means
+		}
+		places := max(len(schema.Dims().Lengths()), 1)
+		means := windowMeans(rows, samples, places, func(part batch.Part, sums []int) {
+			for place, r := range route.RouteByDim(nil, schema, part, shard.Rows(1)).Routed {
+				sums[place] += len(r.Signs)
+			}
+		})
+		known[samples] = means
+		return means
+	}
 }
 
 // expect returns the expected workload, and the schema, of generated data.
@@ -202,34 +260,54 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 	}
 	*schema = datasets.WithDims(*schema, j)
 	groups := groupsOf(schema, spec.Columns, spec.Days())
+	counts := expectDistinct(groups, max(len(schema.Dims().Lengths()), 1))
+	w.Distinct = func(samples int) float64 { return sum(counts(samples)) }
+	w.Classes = classesOf(schema)
+	for place := range w.Classes {
+		c := &w.Classes[place]
+		c.Distinct = func(samples int) float64 { return counts(samples)[place] }
+		c.Created = c.Distinct(spec.TrainRows)
+	}
 	for _, g := range groups {
-		w.Rows += g.rows(g.cardinality)
+		rows, named := g.rows(g.cardinality), 0.0
 		for _, column := range g.columns {
 			w.Occurrences += column.MeanIDs()
-			w.RowOccurrences += column.MeanIDs() * float64(max(g.stack.Rounds, 1))
+			named += column.MeanIDs() * float64(max(g.stack.Rounds, 1))
 		}
-	}
-	var mu sync.Mutex // points of a prediction are simulated at the same time
-	known := map[int]float64{}
-	w.Distinct = func(samples int) float64 {
-		mu.Lock()
-		defer mu.Unlock()
-		sum, ok := known[samples]
-		if !ok {
-			for _, g := range groups {
-				ids := 0.0
-				for i, frequencies := range g.frequencies {
-					ids += frequencies.ExpectedDistinct(float64(samples) * g.columns[i].MeanIDs())
-				}
-				sum += g.rows(ids)
-			}
-			known[samples] = sum
+		w.Rows += rows
+		w.RowOccurrences += named
+		if w.Classes != nil {
+			w.Classes[g.place].Rows += rows
+			w.Classes[g.place].Named += named
 		}
-		return sum
 	}
 	w.Created = w.Distinct(spec.TrainRows)
 	w.Trained = float64(j.Training.Epochs) * float64(spec.TrainRows)
 	return w, schema, nil
+}
+
+// expectDistinct returns a function that returns the expected numbers of distinct rows of groups, by the
+// place of their class, among a number of samples.
+func expectDistinct(groups []*group, places int) func(samples int) []float64 {
+	var mu sync.Mutex // points of a prediction are simulated at the same time
+	known := map[int][]float64{}
+	return func(samples int) []float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		if expected, ok := known[samples]; ok {
+			return expected
+		}
+		expected := make([]float64, places)
+		for _, g := range groups {
+			ids := 0.0
+			for i, frequencies := range g.frequencies {
+				ids += frequencies.ExpectedDistinct(float64(samples) * g.columns[i].MeanIDs())
+			}
+			expected[g.place] += g.rows(ids)
+		}
+		known[samples] = expected
+		return expected
+	}
 }
 
 // group is a set of generated columns that share rows. No id is in two of the columns.
@@ -238,6 +316,7 @@ type group struct {
 	frequencies []synth.Distribution
 	cardinality float64
 	stack       batch.HashStack
+	place       int // of its rows in batch.Dims
 }
 
 // groupsOf returns the feature groups of a schema, whose slots are the columns, over a number of days.
@@ -247,7 +326,7 @@ func groupsOf(schema *batch.Schema, columns []job.SyntheticColumn, days int) []*
 	for s, slot := range schema.Slots {
 		g := byName[slot.Group]
 		if g == nil || slot.Group == "" {
-			g = &group{stack: slot.HashStack}
+			g = &group{stack: slot.HashStack, place: schema.PlaceOf(s)}
 			groups = append(groups, g)
 			byName[slot.Group] = g
 		}
@@ -272,23 +351,30 @@ func (g *group) rows(ids float64) float64 {
 // lay adds to a workload what depends on the model and the optimizer, and returns the layout
 // of the network.
 func lay(w cost.Workload, schema *batch.Schema, j *job.Job) (cost.Workload, *model.Layout, error) {
-	for _, slot := range schema.Slots {
-		if slot.Dim != j.Model.Dim() {
-			return w, nil, fmt.Errorf("data.slots: slot %s has rows of %d values, and a simulation prices "+
-				"rows of the %d values of the model: leave out the dim of the slot", slot.Name, slot.Dim,
-				j.Model.Dim())
+	w.Slots = len(schema.Slots)
+	dims, settings := schema.Dims(), j.RowSettings()
+	kinds := make([]cost.RowClass, max(len(dims.Lengths()), 1))
+	for place := range kinds {
+		own, dim := settings[0], j.Model.Dim() // of no slot
+		if len(dims.Lengths()) > 0 {
+			own, dim = settings[dims.Classes()[place]], dims.Lengths()[place]
 		}
+		rows, err := opt.NewRow(own.Optimizer)
+		if err != nil {
+			return w, nil, fmt.Errorf("rows.optimizer: %w", err)
+		}
+		precision, err := table.ParsePrecision(own.Precision)
+		if err != nil {
+			return w, nil, fmt.Errorf("rows.%w", err)
+		}
+		kinds[place].Dim = dim
+		kinds[place].Bytes, kinds[place].State = table.RowBytes(dim, rows, precision)
 	}
-	rows, err := opt.NewRow(j.Rows.Optimizer)
-	if err != nil {
-		return w, nil, fmt.Errorf("rows.optimizer: %w", err)
+	w.RowDim, w.RowBytes, w.RowState = kinds[0].Dim, kinds[0].Bytes, kinds[0].State
+	for place, kind := range kinds[:len(w.Classes)] {
+		c := &w.Classes[place]
+		c.Dim, c.Bytes, c.State = kind.Dim, kind.Bytes, kind.State
 	}
-	w.RowDim, w.Slots = j.Model.Dim(), len(schema.Slots)
-	precision, err := table.ParsePrecision(j.Rows.Precision)
-	if err != nil {
-		return w, nil, fmt.Errorf("rows.%w", err)
-	}
-	w.RowBytes, w.RowState = table.RowBytes(w.RowDim, rows, precision)
 	layout, err := model.LayoutOf(j.Model.Spec, schema)
 	return w, layout, err
 }

@@ -8,10 +8,13 @@ import (
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/internal/parallel"
 	"tandem/sim/cost"
@@ -127,6 +130,107 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 	if got, want := packedSizes(source.Schema(), data.Train, nil).IDs(80_000),
 		2*packedSizes(source.Schema(), data.Train, nil).IDs(40_000); got != want {
 		t.Errorf("ids of more rows than there are take %v bytes, want %v", got, want)
+	}
+}
+
+// Rows of slots that differ in dimension are counted by their tables, also where slots share rows, and a
+// lookup, a put and the embeddings of a rank have the bytes that a run of the job finds in its first batch.
+func TestRowsOfDimensionsBySlot(t *testing.T) {
+	j := job.Default()
+	j.Model.Kind, j.Training.Epochs, j.Roles.Ranks, j.Training.Shuffle = model.FeedForward, 2, 1, false
+	j.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+		Seed: 1, TrainRows: 40_000, TestRows: 10, Numeric: 3,
+		Columns: []job.SyntheticColumn{
+			{Name: "user", Cardinality: 100_000, Exponent: 1.1}, {Name: "hour", Cardinality: 24},
+			{Name: "tags", Cardinality: 5000, Exponent: 0.8, IDsPerRow: 2.5},
+			{Name: "friend", Cardinality: 1000, Exponent: 1.1},
+		},
+	}, Slots: []job.SlotSetting{{Slot: "user", Dim: 64, Group: "people"},
+		{Slot: "hour", Dim: 4, Precision: "bf16",
+			Optimizer: &opt.RowSpec{Kind: opt.Adam, Rate: 1, Epsilon: 1}},
+		{Slot: "tags", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
+		{Slot: "friend", Dim: 64, Group: "people"}}}
+	expected, layout, err := Simulated(&j.Data, &j, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, data := mustOpen(t, &jobOf{j.Data, j})
+	counted, _, err := Counted(data, &j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []struct {
+		dim          int
+		named        float64 // by a sample: user and friend, hour, two for each of 2.5 tags
+		bytes, state unit.Bytes
+	}{{64, 2, 256, 256}, {4, 1, 8, 36}, {16, 5, 64, 64}}
+	for name, w := range map[string]cost.Workload{"expected": expected, "counted": counted} {
+		if err := w.Validate(); err != nil || len(w.Classes) != len(want) {
+			t.Fatalf("%s: %d classes, error %v", name, len(w.Classes), err)
+		}
+		rows, created, distinct := 0.0, 0.0, 0.0
+		for i, c := range w.Classes {
+			if c.Dim != want[i].dim || math.Abs(c.Named-want[i].named) > 0.03 ||
+				c.Bytes != want[i].bytes || c.State != want[i].state {
+				t.Errorf("%s: %+v, want %+v", name, c, want[i])
+			}
+			rows, created, distinct = rows+c.Rows, created+c.Created, distinct+c.Distinct(1024)
+			// The mean of 8 windows deviates by less than √(d/8).
+			e := expected.Classes[i].Distinct(1024)
+			if math.Abs(c.Distinct(1024)-e) > 4*math.Sqrt(e/windowsMax) {
+				t.Errorf("%s: %.1f distinct rows of %d values, want %.1f", name, c.Distinct(1024), c.Dim, e)
+			}
+		}
+		if math.Abs(rows-w.Rows) > 1e-6 || math.Abs(created-w.Created) > 1e-6 ||
+			math.Abs(distinct-w.Distinct(1024)) > 1e-6 {
+			t.Errorf("%s: %v, %v and %v rows in classes, %v, %v and %v in all", name, rows, created, distinct,
+				w.Rows, w.Created, w.Distinct(1024))
+		}
+	}
+	compareFirstBatch(t, &j, source, expected, layout)
+}
+
+// compareFirstBatch compares the expected bytes of a batch with those of the first batch of a run of one
+// rank.
+func compareFirstBatch(t *testing.T, j *job.Job, source batch.Source, w cost.Workload, layout *model.Layout) {
+	t.Helper()
+	p, err := exec.New(*j, source, backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := exec.NewStore()
+	execute := func(work role.Work, o role.Operands) role.Result {
+		result, err := p.Execute(msg.Address{}, store, work, o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	dealt := role.Handle{Kind: role.GlobalBatch}
+	execute(role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{dealt}})
+	ids, routed := role.Handle{Kind: role.BatchIDs}, role.Handle{Kind: role.RoutedIDs}
+	m := msg.Message{Kind: msg.IDFeatures}
+	p.Keep(store, m, ids, p.Payload(store, m, dealt), nil)
+	split := execute(role.Work{Kind: role.Split},
+		role.Operands{Reads: []role.Handle{ids}, Makes: []role.Handle{routed}})
+	hardware, _, err := cost.Load(new(job.PersiaCluster()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := cost.NewPrices(hardware.Resolve(), j, layout, &w, false).Batch(int32(j.Training.GlobalBatch))
+	var got, real unit.Bytes
+	for ps := range b.Routed.ValueBytes {
+		got += b.Routed.ValueBytes[ps]
+	}
+	for ps := range split.ValueBytes {
+		real += split.ValueBytes[ps]
+	}
+	// Some 2,700 distinct rows deviate by less than their root, 2 %.
+	if math.Abs(float64(got)/float64(real)-1) > 0.05 {
+		t.Errorf("%v of rows, a run has %v", got, real)
+	}
+	if want := unit.Bytes(4 * (64 + 4 + 16 + 64) * j.Training.GlobalBatch); b.EmbeddingBytes != want {
+		t.Errorf("%v of embeddings, want %v", b.EmbeddingBytes, want)
 	}
 }
 

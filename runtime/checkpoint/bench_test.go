@@ -54,7 +54,8 @@ func BenchmarkLookUp(b *testing.B) {
 	name := p.Files[0].Name
 	for _, way := range []string{"checked", "without", "first"} {
 		c := &Checkpoint{Manifest: *m, folder: folder}
-		file, err := c.mapRows(name, DimRows{16, p.StateValues}, false)
+		file, err := c.mapRows(name,
+			DimRows{Dim: 16, StateValues: p.StateValues, Precision: p.Precision}, false)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -47,10 +47,22 @@ type shelf struct {
 	Owner int
 	Place int // of the dimension, of a number of Dims
 	Dims  int
+	Class int // of the rows
 }
 
 // shelfOf returns the shelf of a number, where shelves are numbered owner by owner.
-func shelfOf(number, dims int) shelf { return shelf{number / dims, number % dims, dims} }
+func shelfOf(number, dims int) shelf {
+	return shelf{Owner: number / dims, Place: number % dims, Dims: dims}
+}
+
+// shelfAt returns the shelf of an owner of a state, by the place of the kind of its rows.
+func shelfAt(state exec.State, owner, place int) shelf {
+	at := shelf{Owner: owner, Place: place, Dims: dimsOf(state)}
+	if classes := state.Schema().Dims().Classes(); len(classes) > 0 {
+		at.Class = classes[place]
+	}
+	return at
+}
 
 // number is the inverse of shelfOf.
 func (s shelf) number() int { return s.Owner*s.Dims + s.Place }
@@ -65,7 +77,7 @@ func (c *Chain) write(fs fileSystem, folder string, at shelf, servers int, f *ta
 		StateValues: f.StateBytes() / 4, Server: serverOf(f.Len(), f.Counters())}
 	rows := RowsFile(at.Owner, servers)
 	if at.Dims > 1 {
-		rows = dimFile(rows, f.Dim())
+		rows = kindFile(rows, f.Dim(), at.Class)
 	}
 	earlier := c.latest[rows]
 	now := link{frozen: f, folder: targetOf(folder)}

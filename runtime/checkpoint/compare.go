@@ -52,10 +52,11 @@ func rowOf(b *table.Columns, i int) Row {
 		Embedding: b.Embeddings[i*embedding:][:embedding], State: b.States[i*state:][:state]}
 }
 
-// Values decodes the embedding of a row.
-func (r *RowReader) Values(row Row) []float32 {
-	values := make([]float32, len(row.Embedding)/r.width(1))
-	r.widen(values, row.Embedding)
+// values decodes the embedding of the row of a sign.
+func (r *RowReader) values(sign uint64, row Row) []float32 {
+	place := r.place(sign)
+	values := make([]float32, r.lengths[place])
+	r.widen(place, values, row.Embedding)
 	return values
 }
 
@@ -122,12 +123,12 @@ func Compare(a, b *Checkpoint) (*Difference, error) {
 		return nil, err
 	}
 	x, y := a.Manifest.Rows, b.Manifest.Rows
-	if x.Precision != y.Precision || !slices.Equal(x.ByDim(), y.ByDim()) {
+	if !slices.Equal(x.ByDim(), y.ByDim()) {
 		d.Rows.Format = fmt.Sprintf("rows of %s, and of %s", x.text(), y.text())
 		return d, nil
 	}
 	if !first.dims.Equal(second.dims) {
-		d.Rows.Format = "the same lengths of rows in other slots"
+		d.Rows.Format = "the same kinds of rows in other slots"
 		return d, nil
 	}
 	d.Rows.compare(a, first, second)
@@ -138,7 +139,7 @@ func Compare(a, b *Checkpoint) (*Difference, error) {
 func (r *Rows) text() string {
 	var all []string
 	for _, d := range r.ByDim() {
-		all = append(all, fmt.Sprintf("%d %s and %d state values", d.Dim, r.Precision, d.StateValues))
+		all = append(all, fmt.Sprintf("%d %s and %d state values", d.Dim, d.Precision, d.StateValues))
 	}
 	return strings.Join(all, ", or ")
 }
@@ -166,7 +167,8 @@ func (d *RowsDifference) compare(a *Checkpoint, first, second *RowReader) {
 			if d.Embeddings++; d.Embeddings == 1 {
 				d.First, d.Sign = sign, sign
 			}
-			if _, largest := largestOf(first.Values(one), second.Values(other)); largest > d.Largest {
+			_, largest := largestOf(first.values(sign, one), second.values(sign, other))
+			if largest > d.Largest {
 				d.Sign, d.Largest = sign, largest
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"tandem/algo/exec/reference"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/table"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/train"
@@ -140,6 +141,101 @@ func TestModelsOfDimensionsBySlot(t *testing.T) {
 	}
 }
 
+// ownRows are the job and the data of three slots of 3 values: tags as section rows says, history with SGD
+// and values of bf16, again with Adam.
+func ownRows() (job.Job, *exectest.Columns) {
+	j, c := exectest.Job(2, 2), unequal()
+	for i := range c.Fields.Slots {
+		c.Fields.Slots[i].Dim = 3
+	}
+	sgd, adam := j.Rows.Optimizer, j.Rows.Optimizer
+	sgd.Kind, sgd.Rate, adam.Kind = opt.SGD, 0.3, opt.Adam
+	j.Data.Slots = []job.SlotSetting{{Slot: "history", Optimizer: &sgd, Precision: "bf16"},
+		{Slot: "again", Optimizer: &adam, Init: new(0.5)}}
+	for i, own := range j.SlotRows() {
+		c.Fields.Slots[i+1].Class = own.Class
+	}
+	return j, c
+}
+
+// A model whose slots have optimizers and precisions of their own has a file of rows for each class, which
+// says what they are. It is restored on any number of PSs, and predicts as its training did. A job with
+// another optimizer for a slot, or with none of its own, is refused.
+func TestModelsOfSettingsBySlot(t *testing.T) {
+	j, rows := ownRows()
+	state := trainUnequal(t, j, rows, train.Options{})
+	folder := filepath.Join(t.TempDir(), "model")
+	if err := checkpoint.Save(folder, manifest(j), state); err != nil {
+		t.Fatal(err)
+	}
+	c := mustOpen(t, folder)
+	if err := c.Verify(); err != nil {
+		t.Fatal(err)
+	}
+	wanted := []checkpoint.DimRows{{Dim: 3, StateValues: 3}, {Dim: 3, Class: 1, Precision: "bf16"},
+		{Dim: 3, StateValues: 7, Class: 2}}
+	if r := c.Manifest.Rows; c.Version != checkpoint.VersionClasses || !slices.Equal(r.Dims, wanted) ||
+		r.Precision != "fp32" || r.RowsFile(4) != "rows-00001-of-00002-dim-3-class-1.arrow" {
+		t.Errorf("version %d, rows %+v, %s", c.Version, r, r.RowsFile(4))
+	}
+	want := rowsOf(state)
+	for _, servers := range []int{1, 2, 3} {
+		other := j
+		other.Roles.EmbeddingPSs = servers
+		e, err := exec.New(other, rows, backend.Backend{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := e.Model().State()
+		if _, err := c.Restore(got); err != nil || !maps.Equal(rowsOf(got), want) {
+			t.Errorf("%d PSs: other rows, error %v", servers, err)
+		}
+	}
+	reader, err := c.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dst [3]float32
+	for sign := range want {
+		owner := state.Plan().Owner(sign)
+		if err := state.(evaluation.State).ReadRows(owner, []uint64{sign}, dst[:]); err != nil {
+			t.Fatal(err)
+		}
+		var got [3]float32
+		if missing, err := reader.Read([]uint64{sign}, got[:]); err != nil || missing != 0 || got != dst {
+			t.Errorf("row %x is %v, want %v, error %v", sign, got, dst, err)
+		}
+	}
+	for text, change := range map[string]func(*job.Job){
+		"rows with 7 values of optimizer state in the model, and 3 in the job": func(j *job.Job) {
+			j.Data.Slots[1].Optimizer = new(j.Rows.Optimizer)
+		},
+		"id column history has rows of class 1 in the model and 0 in the job": func(j *job.Job) {
+			j.Data.Slots = nil
+		},
+	} {
+		other, rows := ownRows()
+		change(&other)
+		for i := range rows.Fields.Slots[1:] {
+			rows.Fields.Slots[1+i].Class = 0
+		}
+		for _, own := range other.SlotRows() {
+			for i := range rows.Fields.Slots {
+				if rows.Fields.Slots[i].Name == own.Name {
+					rows.Fields.Slots[i].Class = own.Class
+				}
+			}
+		}
+		e, err := exec.New(other, rows, backend.Backend{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Restore(e.Model().State()); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("error %v, want %q", err, text)
+		}
+	}
+}
+
 // dimOfSign returns the length of the row of a sign.
 func dimOfSign(schema *batch.Schema, sign uint64) int {
 	dims := schema.Dims()
@@ -224,7 +320,7 @@ func TestCompareRefusesSlotsOfOtherDimensions(t *testing.T) {
 	}
 	for i, first := range models {
 		d, err := checkpoint.Compare(first, models[1-i])
-		if err != nil || d.Rows.Format != "the same lengths of rows in other slots" || d.Rows.Common != 0 {
+		if err != nil || d.Rows.Format != "the same kinds of rows in other slots" || d.Rows.Common != 0 {
 			t.Errorf("%+v, error %v", d, err)
 		}
 		d, err = checkpoint.Compare(first, first)

@@ -11,7 +11,8 @@
 //
 //   - dense.safetensors: the dense network
 //   - rows-00000-of-00004.arrow: the rows of an embedding PS; rows-hot.arrow: the hot rows, if there are any;
-//     rows-00000-of-00004-dim-64.arrow: those of 64 values, where slots differ in dimension;
+//     rows-00000-of-00004-dim-64.arrow: those of 64 values, where slots differ in dimension
+//     or settings; rows-00000-of-00004-dim-64-class-1.arrow: those with settings of their own;
 //     rows-00000-of-00004-changes-1.arrow: rows that have changed since
 //   - rows-00000-of-00004.arrow.crc32c, for every file of rows: the CRC-32C of every 4 KiB of it
 //   - job.yaml: the job

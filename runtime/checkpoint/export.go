@@ -61,7 +61,7 @@ func BeginExport(folder, name string, state exec.State, buffer []byte, chain *Ch
 	for owner := range plan.Owners() {
 		if state.Exports(owner) {
 			for place, t := range state.Tables(owner) {
-				at, tables = append(at, shelf{owner, place, dimsOf(state)}), append(tables, t)
+				at, tables = append(at, shelfAt(state, owner, place)), append(tables, t)
 			}
 		}
 	}

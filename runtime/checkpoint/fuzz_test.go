@@ -51,7 +51,7 @@ func FuzzRows(f *testing.F) {
 		texts[i] = text.Bytes()
 		changeFirst(state)
 	}
-	format := DimRows{dim, rows.StateBytes() / 4}
+	format := DimRows{Dim: dim, StateValues: rows.StateBytes() / 4, Precision: rows.Precision().String()}
 	m := &Manifest{Schema: schemaOf(state.Schema()),
 		Rows: Rows{Dim: format.Dim, StateValues: format.StateValues, Precision: rows.Precision().String()}}
 	f.Add(texts[0], []byte{}, uint16(rows.Len()))
@@ -71,7 +71,7 @@ func FuzzRows(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			one, err := readRowsFile("rows", text, blocks, format, m.Rows.Precision, i == 1)
+			one, err := readRowsFile("rows", text, blocks, format, i == 1)
 			if err != nil {
 				return
 			}
@@ -132,7 +132,7 @@ func FuzzCollect(f *testing.F) {
 			return
 		}
 		full := *m
-		_ = w.describeRows(&full, state.Plan(), state.Schema().Dims().Lengths()) // with or without an error
+		_ = w.describeRows(&full, state.Plan(), state.Schema().Dims()) // with or without an error
 		_ = dense.CheckParts(w.parts, state.Layout())
 	})
 }

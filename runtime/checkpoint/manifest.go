@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -34,9 +35,13 @@ func RowsFile(owner, servers int) string {
 	return fmt.Sprintf("rows-%05d-of-%05d.arrow", owner, servers)
 }
 
-// dimFile returns the name of the file with the rows of one dimension, where an owner has several.
-func dimFile(rows string, dim int) string {
-	return fmt.Sprintf("%s-dim-%d.arrow", strings.TrimSuffix(rows, ".arrow"), dim)
+// kindFile returns the name of the file with the rows of one dimension and class, where an owner has several.
+func kindFile(rows string, dim, class int) string {
+	rows = fmt.Sprintf("%s-dim-%d", strings.TrimSuffix(rows, ".arrow"), dim)
+	if class > 0 {
+		rows = fmt.Sprintf("%s-class-%d", rows, class)
+	}
+	return rows + ".arrow"
 }
 
 // changesFile returns the name of a file of rows or, from number 1 on, of the changes of a later checkpoint.
@@ -55,6 +60,7 @@ const (
 	VersionChanges = 3 // of models with files of changes, which may have hot rows, too
 	VersionDims    = 4 // of models whose slots differ in dimension, which may have files of changes, too
 	VersionMean    = 5 // of models with a slot whose rows are averaged, which may have all that others have
+	VersionClasses = 6 // of models with a slot whose rows have settings of their own, which may have all
 )
 
 // formatName is the value of Manifest.Format.
@@ -96,6 +102,7 @@ type Schema struct {
 type Slot struct {
 	Name            string `json:"name"`
 	Dim             int    `json:"dim"`
+	Class           int    `json:"class,omitempty"`
 	Pooling         string `json:"pooling"` // "sum" or "raw"
 	FixedSize       int    `json:"fixed_size,omitempty"`
 	Group           string `json:"group,omitempty"`
@@ -130,27 +137,34 @@ type Rows struct {
 	Servers []Server `json:"servers"`
 	// Hot describes the hot rows, of which every rank has a copy; nil if the model has none.
 	Hot *Server `json:"hot,omitempty"`
-	// Dims describes the rows of each dimension, in the order of batch.Dims, where slots differ in theirs.
-	// Dim and StateValues are 0 then.
+	// Dims describes the rows of each dimension and class, in the order of batch.Dims, where slots differ in
+	// theirs. Dim and StateValues are 0 then, and Precision is that of the first.
 	Dims []DimRows `json:"dims,omitempty"`
 }
 
-// DimRows describes the rows of one dimension, as Rows does.
+// DimRows describes the rows of one dimension and class, as Rows does.
 type DimRows struct {
 	Dim         int `json:"dim"`
 	StateValues int `json:"state_values"`
+	Class       int `json:"class,omitempty"` // see batch.Slot
+	// Precision is empty if it is that of Rows.
+	Precision string `json:"precision,omitempty"`
 }
 
-// ByDim returns the descriptions of the rows of every dimension.
+// ByDim returns the descriptions of the rows of every dimension and class, each with its precision.
 func (r *Rows) ByDim() []DimRows {
-	if len(r.Dims) > 0 {
-		return r.Dims
+	if len(r.Dims) == 0 {
+		return []DimRows{{Dim: r.Dim, StateValues: r.StateValues, Precision: r.Precision}}
 	}
-	return []DimRows{{r.Dim, r.StateValues}}
+	dims := slices.Clone(r.Dims)
+	for i := range dims {
+		dims[i].Precision = cmp.Or(dims[i].Precision, r.Precision)
+	}
+	return dims
 }
 
 // PSs returns the number of embedding PSs.
-func (r *Rows) PSs() int { return len(r.Servers) / len(r.ByDim()) }
+func (r *Rows) PSs() int { return len(r.Servers) / max(len(r.Dims), 1) }
 
 // dim describes the rows of one of ByOwner.
 func (r *Rows) dim(shelf int) DimRows { return r.ByDim()[shelf%len(r.ByDim())] }
@@ -169,7 +183,8 @@ func (r *Rows) RowsFile(shelf int) string {
 	if len(r.Dims) == 0 {
 		return RowsFile(shelf, len(r.Servers))
 	}
-	return dimFile(RowsFile(shelf/len(r.Dims), r.PSs()), r.dim(shelf).Dim)
+	dim := r.dim(shelf)
+	return kindFile(RowsFile(shelf/len(r.Dims), r.PSs()), dim.Dim, dim.Class)
 }
 
 // fileNames returns the names of the files with the rows of one of ByOwner.
@@ -185,6 +200,8 @@ func (r *Rows) fileNames(shelf int) (names []string) {
 func (m *Manifest) version() int {
 	r := &m.Rows
 	switch {
+	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Class > 0 }):
+		return VersionClasses
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Mean }):
 		return VersionMean
 	case len(r.Dims) > 0:
@@ -237,9 +254,9 @@ func schemaOf(s *batch.Schema) Schema {
 	out := Schema{Slots: []Slot{}, Numbers: append([]string{}, s.Dense...),
 		Labels: append([]string{}, s.Labels...), PrefixBits: s.PrefixBits}
 	for _, slot := range s.Slots {
-		out.Slots = append(out.Slots, Slot{slot.Name, slot.Dim, poolings[slot.Pooling], slot.FixedSize,
-			slot.Group, slot.HashStack.Rounds, slot.HashStack.Rows, slot.Scale == batch.SqrtScaled,
-			slot.Scale == batch.Mean})
+		out.Slots = append(out.Slots, Slot{slot.Name, slot.Dim, slot.Class, poolings[slot.Pooling],
+			slot.FixedSize, slot.Group, slot.HashStack.Rounds, slot.HashStack.Rows,
+			slot.Scale == batch.SqrtScaled, slot.Scale == batch.Mean})
 	}
 	return out
 }
@@ -266,8 +283,8 @@ func (s *Schema) Batch() (batch.Schema, error) {
 		case slot.Mean:
 			scale = batch.Mean
 		}
-		out.Slots = append(out.Slots, batch.Slot{Name: slot.Name, Dim: slot.Dim, Pooling: pooling,
-			FixedSize: slot.FixedSize, Group: slot.Group, Scale: scale,
+		out.Slots = append(out.Slots, batch.Slot{Name: slot.Name, Dim: slot.Dim, Class: slot.Class,
+			Pooling: pooling, FixedSize: slot.FixedSize, Group: slot.Group, Scale: scale,
 			HashStack: batch.HashStack{Rounds: slot.HashStackRounds, Rows: slot.HashStackRows}})
 	}
 	return out, out.Validate()
@@ -310,8 +327,13 @@ func (s *Schema) difference(other *Schema, in sides) string {
 	}
 	for i, slot := range s.Slots {
 		if setting, a, b := slot.difference(other.Slots[i]); setting != "" {
-			return fmt.Sprintf("id column %s has %s %v in %s and %v in %s", slot.Name, setting, a, in.first,
+			text := fmt.Sprintf("id column %s has %s %v in %s and %v in %s", slot.Name, setting, a, in.first,
 				b, in.settings)
+			if setting == classSetting {
+				text += ": give it the optimizer, init and precision that data.slots and rows have in the " +
+					"model's job.yaml, and list the slots in the order they have there"
+			}
+			return text
 		}
 	}
 	if s.PrefixBits != other.PrefixBits {
@@ -321,6 +343,9 @@ func (s *Schema) difference(other *Schema, in sides) string {
 	return ""
 }
 
+// classSetting is the name of Slot.Class in messages.
+const classSetting = "rows of class"
+
 // difference returns the first setting of two id columns that differs, by its name in the manifest, with its
 // two values.
 func (s Slot) difference(other Slot) (setting string, a, b any) {
@@ -329,6 +354,7 @@ func (s Slot) difference(other Slot) (setting string, a, b any) {
 		a, b    any
 	}{
 		{"dim", s.Dim, other.Dim},
+		{classSetting, s.Class, other.Class},
 		{"pooling", s.Pooling, other.Pooling},
 		{"fixed_size", s.FixedSize, other.FixedSize},
 		{"group", strconv.Quote(s.Group), strconv.Quote(other.Group)},
@@ -387,9 +413,9 @@ func decodeManifest(text []byte) (*Manifest, error) {
 	if head.Format != formatName {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
-	if head.Version < Version || head.Version > VersionMean {
+	if head.Version < Version || head.Version > VersionClasses {
 		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d to %d: %w",
-			head.Version, Version, VersionMean, errOther)
+			head.Version, Version, VersionClasses, errOther)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -414,6 +440,9 @@ func (m *Manifest) check() error {
 			return fmt.Errorf("%d embedding PSs with rows of %d and %d values", len(m.Rows.Servers), d.Dim,
 				d.StateValues)
 		}
+		if _, err := table.ParsePrecision(d.Precision); err != nil {
+			return err
+		}
 	}
 	if err := m.checkDims(); err != nil {
 		return err
@@ -425,9 +454,6 @@ func (m *Manifest) check() error {
 	}
 	if v := m.version(); v != m.Version {
 		return fmt.Errorf("version %d of the format, and it is one of version %d", m.Version, v)
-	}
-	if _, err := table.ParsePrecision(m.Rows.Precision); err != nil {
-		return err
 	}
 	if len(m.Scaling) != len(m.Schema.Numbers) {
 		return fmt.Errorf("%d numeric columns with the scaling of %d", len(m.Schema.Numbers), len(m.Scaling))
@@ -472,12 +498,16 @@ func (m *Manifest) checkDims() error {
 		}
 		return nil
 	}
-	var dims []int
+	var dims, classes []int
 	for _, d := range m.Rows.Dims {
-		dims = append(dims, d.Dim)
+		dims, classes = append(dims, d.Dim), append(classes, d.Class)
+		if d.Precision == m.Rows.Precision {
+			return fmt.Errorf("rows.dims has the precision %s of all rows", d.Precision)
+		}
 	}
 	r, want := &m.Rows, schema.Dims().Lengths()
-	if len(want) < 2 || !slices.Equal(dims, want) || len(r.Servers)%len(dims) != 0 || r.Hot != nil ||
+	if len(want) < 2 || !slices.Equal(dims, want) || !slices.Equal(classes, schema.Dims().Classes()) ||
+		len(r.Servers)%len(dims) != 0 || r.Hot != nil ||
 		r.Dim != 0 || r.StateValues != 0 {
 		return fmt.Errorf("the rows of %d tables have %v values, and the slots %v", len(r.Servers), dims,
 			want)

@@ -133,7 +133,7 @@ func (c *Checkpoint) sharedRows(owner int, earlier *Checkpoint) *rowsFile {
 	}
 	a, b := &earlier.Manifest.Rows, &c.Manifest.Rows
 	was, now := a.fileNames(owner), b.fileNames(owner)
-	if a.Precision != b.Precision || !slices.Equal(a.ByDim(), b.ByDim()) || len(was) > len(now) {
+	if !slices.Equal(a.ByDim(), b.ByDim()) || len(was) > len(now) {
 		return nil
 	}
 	for i, name := range was {
@@ -171,7 +171,7 @@ func (c *Checkpoint) mapRows(name string, dim DimRows, changes bool) (*mappedRow
 	if err != nil {
 		return nil, errors.Join(err, release())
 	}
-	m, err := readRowsFile(name, data, blocks, dim, c.Manifest.Rows.Precision, changes)
+	m, err := readRowsFile(name, data, blocks, dim, changes)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), release())
 	}

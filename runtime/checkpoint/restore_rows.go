@@ -62,13 +62,13 @@ func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
 
 // check returns an error if a table cannot take the rows of the model.
 func (r *rowsRestore) check(t *table.Table, place int) error {
-	format, precision := r.Manifest.Rows.dim(place), r.Manifest.Rows.Precision
+	format := r.Manifest.Rows.dim(place)
 	switch {
 	case t.Len() > 0:
 		return errors.New("the state has rows already")
-	case t.Dim() != format.Dim || t.Precision().String() != precision:
+	case t.Dim() != format.Dim || t.Precision().String() != format.Precision:
 		return fmt.Errorf("rows of %d values of %s in the model, and of %d values of %s in the job",
-			format.Dim, precision, t.Dim(), t.Precision())
+			format.Dim, format.Precision, t.Dim(), t.Precision())
 	case r.training && t.StateBytes() != 4*format.StateValues:
 		return fmt.Errorf("rows with %d values of optimizer state in the model, and %d in the job",
 			format.StateValues, t.StateBytes()/4)
@@ -116,7 +116,7 @@ func (r *rowsRestore) add(file int, b *table.Columns) error {
 	of, counts := make([]int, len(b.Signs)), make([]int, len(r.tables))
 	for i, sign := range b.Signs {
 		if r.several > 1 && r.dims.Place(sign) != file%r.several {
-			return fmt.Errorf("the row of sign %#x is of a slot with another dimension", sign)
+			return fmt.Errorf("the row of sign %#x is of a slot with another kind of rows", sign)
 		}
 		of[i] = r.of(sign, file)
 		counts[of[i]]++

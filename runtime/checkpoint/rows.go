@@ -180,13 +180,13 @@ func (m *mappedRows) release() error {
 var errRows = errors.New("the columns are not those that the manifest describes")
 
 // readRowsFile reads the structure of a file of rows, or of changes, and checks the blocks that it uses.
-func readRowsFile(name string, data []byte, blocks *blocks, format DimRows, form string, changes bool) (
+func readRowsFile(name string, data []byte, blocks *blocks, format DimRows, changes bool) (
 	*mappedRows, error) {
 	f, err := arrow.Read(data, blocks.check)
 	if err != nil {
 		return nil, err
 	}
-	precision, err := table.ParsePrecision(form)
+	precision, err := table.ParsePrecision(format.Precision)
 	if err != nil {
 		return nil, err
 	}
@@ -399,27 +399,27 @@ func (f *rowsFile) release() (err error) {
 // RowReader finds the rows of a model by sign, in files that are mapped into memory. Several goroutines may
 // use it.
 type RowReader struct {
-	dims      batch.Dims
-	lengths   []int // of embeddings, by dimension
-	precision table.Precision
-	plan      shard.Plan  // of the rows that are not hot
-	files     []*rowsFile // as Rows.ByOwner
+	dims       batch.Dims
+	lengths    []int             // of embeddings, by kind of rows
+	precisions []table.Precision // by kind of rows
+	plan       shard.Plan        // of the rows that are not hot
+	files      []*rowsFile       // as Rows.ByOwner
 }
 
 // newRowReader numbers the rows of files by their signs, whose blocks it checks. It returns an error if a row
 // is on another PS than the one that owns it, or is there twice, as a hot row too.
 func newRowReader(m *Manifest, files []*rowsFile) (*RowReader, error) {
-	precision, err := table.ParsePrecision(m.Rows.Precision)
-	if err != nil {
-		return nil, err
-	}
 	schema, err := m.Schema.Batch()
 	if err != nil {
 		return nil, err
 	}
-	r := &RowReader{dims: schema.Dims(), precision: precision, plan: shard.Rows(m.Rows.PSs()), files: files}
+	r := &RowReader{dims: schema.Dims(), plan: shard.Rows(m.Rows.PSs()), files: files}
 	for _, d := range m.Rows.ByDim() {
-		r.lengths = append(r.lengths, d.Dim)
+		precision, err := table.ParsePrecision(d.Precision)
+		if err != nil {
+			return nil, err
+		}
+		r.lengths, r.precisions = append(r.lengths, d.Dim), append(r.precisions, precision)
 	}
 	for owner, f := range files {
 		for _, m := range f.files {
@@ -440,7 +440,7 @@ func (f *rowsFile) sign(row int) uint64 {
 	return b.Signs[i]
 }
 
-// Dims returns the number of values of an embedding of each dimension, in the order of batch.Dims.
+// Dims returns the number of values of an embedding of each kind of rows, in the order of batch.Dims.
 func (r *RowReader) Dims() []int { return r.lengths }
 
 // Len returns the number of rows.
@@ -456,7 +456,8 @@ func (r *RowReader) Len() (rows int) {
 // is a DamagedRow if a block of a file that a row needs is damaged.
 func (r *RowReader) Read(signs []uint64, dst []float32) (missing int, err error) {
 	for _, sign := range signs {
-		n := r.lengths[r.place(sign)]
+		place := r.place(sign)
+		n := r.lengths[place]
 		out := dst[:n]
 		dst = dst[n:]
 		f, row := r.find(sign)
@@ -465,7 +466,7 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int, err error)
 			missing++
 			continue
 		}
-		data, err := f.embedding(row, r.width(n))
+		data, err := f.embedding(row, r.width(place))
 		if err != nil {
 			return missing, err
 		}
@@ -473,7 +474,7 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int, err error)
 			clear(out)
 			continue
 		}
-		r.widen(out, data)
+		r.widen(place, out, data)
 	}
 	return missing, nil
 }
@@ -510,17 +511,30 @@ func (d *DamagedRow) Unwrap() error { return d.Err }
 
 // Trained visits all rows that have been updated, with their signs. The embedding holds until the next row.
 // Checkpoint.Verify must have been called: Trained checks nothing.
-func (r *RowReader) Trained() iter.Seq2[uint64, []float32] {
+func (r *RowReader) Trained() iter.Seq2[uint64, []float32] { return r.trained(nil) }
+
+// TrainedOf is Trained of the rows whose embeddings have a number of values. It reads no others.
+func (r *RowReader) TrainedOf(values int) iter.Seq2[uint64, []float32] {
+	return r.trained(func(length int) bool { return length == values })
+}
+
+// trained is Trained of the rows of some lengths; nil: of all.
+func (r *RowReader) trained(wanted func(length int) bool) iter.Seq2[uint64, []float32] {
 	return func(yield func(sign uint64, embedding []float32) bool) {
 		for shelf, f := range r.files {
-			embedding := make([]float32, r.lengths[shelf%len(r.lengths)])
-			width := r.width(len(embedding))
+			place := shelf % len(r.lengths)
+			length := r.lengths[place]
+			if wanted != nil && !wanted(length) {
+				continue
+			}
+			embedding := make([]float32, length)
+			width := r.width(place)
 			for b := range f.batches() {
 				for i, sign := range b.Signs {
 					if b.Updates[i] == 0 {
 						continue
 					}
-					r.widen(embedding, b.Embeddings[i*width:(i+1)*width])
+					r.widen(place, embedding, b.Embeddings[i*width:(i+1)*width])
 					if !yield(sign, embedding) {
 						return
 					}
@@ -545,24 +559,24 @@ func (r *RowReader) find(sign uint64) (f *rowsFile, row int) {
 // hot returns the number that the file of hot rows has, if there is one.
 func (r *RowReader) hot() int { return r.plan.Servers() * len(r.lengths) }
 
-// place returns the place of the dimension of a sign. A sign of no slot, which has no row, has the first.
+// place returns the place of the kind of a sign's row. A sign of no slot, which has no row, has the first.
 func (r *RowReader) place(sign uint64) int { return max(r.dims.Place(sign), 0) }
 
 // shelf returns the number of the file that has the row of a sign, if a PS has it.
 func (r *RowReader) shelf(sign uint64) int { return r.plan.Owner(sign)*len(r.lengths) + r.place(sign) }
 
-// width returns the bytes of an embedding of some values.
-func (r *RowReader) width(values int) int {
-	if r.precision != table.FP32 {
-		return 2 * values
+// width returns the bytes of an embedding of a kind of rows.
+func (r *RowReader) width(place int) int {
+	if r.precisions[place] != table.FP32 {
+		return 2 * r.lengths[place]
 	}
-	return 4 * values
+	return 4 * r.lengths[place]
 }
 
-// widen decodes an embedding.
-func (r *RowReader) widen(dst []float32, data []byte) {
+// widen decodes an embedding of a kind of rows.
+func (r *RowReader) widen(place int, dst []float32, data []byte) {
 	for i := range dst {
-		switch r.precision {
+		switch r.precisions[place] {
 		case table.FP32:
 			dst[i] = math.Float32frombits(uint32(data[4*i]) | uint32(data[4*i+1])<<8 |
 				uint32(data[4*i+2])<<16 | uint32(data[4*i+3])<<24)

@@ -192,7 +192,7 @@ func (w *Writer) Finish(m *Manifest, state exec.State) error {
 	full := *m
 	full.Format, full.Schema, full.Files = formatName, schemaOf(state.Schema()), nil
 	full.Scaling = append([]batch.Scaling{}, m.Scaling...)
-	err := w.describeRows(&full, state.Plan(), state.Schema().Dims().Lengths())
+	err := w.describeRows(&full, state.Plan(), state.Schema().Dims())
 	if err == nil {
 		err = w.finish(&full, state.Layout(), w.parts)
 	}
@@ -203,16 +203,16 @@ func (w *Writer) Finish(m *Manifest, state exec.State) error {
 }
 
 // describeRows describes the rows that were written. Every owner of a plan must have written its rows of
-// every dimension.
-func (w *Writer) describeRows(full *Manifest, plan shard.Plan, dims []int) error {
+// every kind.
+func (w *Writer) describeRows(full *Manifest, plan shard.Plan, dims batch.Dims) error {
 	full.Rows = Rows{}
-	several := max(len(dims), 1)
+	several := max(len(dims.Lengths()), 1)
 	for number := range max(plan.Owners()*several, len(w.rows)) {
 		at := shelfOf(number, several)
 		p, ok := w.rows[number]
 		name := RowsFile(at.Owner, plan.Servers())
 		if several > 1 {
-			name = dimFile(name, dims[at.Place])
+			name = kindFile(name, dims.Lengths()[at.Place], dims.Classes()[at.Place])
 		}
 		switch {
 		case !ok:
@@ -221,12 +221,7 @@ func (w *Writer) describeRows(full *Manifest, plan shard.Plan, dims []int) error
 			return fmt.Errorf("a process has written %s, which the plan of the host does not have",
 				p.Files[0].Name)
 		}
-		full.Rows.Precision = p.Precision
-		if several == 1 {
-			full.Rows.Dim, full.Rows.StateValues = p.Dim, p.StateValues
-		} else if at.Owner == 0 {
-			full.Rows.Dims = append(full.Rows.Dims, DimRows{p.Dim, p.StateValues})
-		}
+		full.Rows.describe(at, p, dims)
 		full.Files = append(full.Files, p.Files...)
 		if at.Owner == plan.Servers() {
 			full.Rows.Hot = &p.Server
@@ -236,6 +231,22 @@ func (w *Writer) describeRows(full *Manifest, plan shard.Plan, dims []int) error
 	}
 	full.Version = full.version()
 	return nil
+}
+
+// describe describes the rows of a shelf that were written.
+func (r *Rows) describe(at shelf, p rowsPart, dims batch.Dims) {
+	switch {
+	case len(dims.Lengths()) < 2:
+		r.Dim, r.StateValues, r.Precision = p.Dim, p.StateValues, p.Precision
+	case at.Owner == 0:
+		own := DimRows{Dim: p.Dim, StateValues: p.StateValues, Class: dims.Classes()[at.Place]}
+		if at.Place == 0 {
+			r.Precision = p.Precision
+		} else if p.Precision != r.Precision {
+			own.Precision = p.Precision
+		}
+		r.Dims = append(r.Dims, own)
+	}
 }
 
 func (w *Writer) finish(full *Manifest, layout *model.Layout, parts []dense.Part) error {

@@ -150,7 +150,7 @@ func write(w *Writer, chain *Chain, m *Manifest, state exec.State, frozen []*tab
 	}
 	saved.Folder, saved.Step = w.target, m.Step
 	for i, f := range frozen {
-		at := shelfOf(i, dimsOf(state))
+		at := shelfAt(state, i/dimsOf(state), i%dimsOf(state))
 		if err := w.addRows(chain, at, state.Plan().Servers(), f); err != nil {
 			return saved, fmt.Errorf("checkpoint %s: %w", w.target, err)
 		}

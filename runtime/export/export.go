@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
@@ -37,8 +38,11 @@ const (
 	Safetensors = "safetensors"
 )
 
-// RowsFile returns the name of the file of rows in a format.
+// RowsFile returns the name of the file of rows in a format, where all rows have one length.
 func RowsFile(format string) string { return "rows." + format }
+
+// DimFile returns the name of the file of the rows of some values, where slots differ in their dimension.
+func DimFile(format string, dim int) string { return fmt.Sprintf("rows-dim-%d.%s", dim, format) }
 
 // program predicts the rows of a CSV or Parquet file in Python.
 //
@@ -67,9 +71,6 @@ func Write(folder string, m *checkpoint.Checkpoint, format string, machine backe
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkDims(m.Schema.Slots); err != nil {
-		return nil, nil, fmt.Errorf("model %s: %w", m.Folder(), err)
-	}
 	if err := m.Verify(); err != nil {
 		return nil, nil, err
 	}
@@ -77,39 +78,40 @@ func Write(folder string, m *checkpoint.Checkpoint, format string, machine backe
 	if err != nil {
 		return nil, nil, err
 	}
-	contents, columns, err := describe(m, &j, rows.Dims()[0], machine)
+	contents, columns, err := describe(m, &j, machine)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", m.Folder(), err)
 	}
-	writeRows, known := map[string]func(io.Writer, *checkpoint.RowReader) error{
+	writeRows, known := map[string]func(io.Writer, *checkpoint.RowReader, int) error{
 		Parquet: writeParquet, Safetensors: writeTensors}[format]
 	if !known {
 		return nil, nil, fmt.Errorf("rows as %q: want %s or %s", format, Parquet, Safetensors)
 	}
-	contents = append(contents,
-		content{RowsFile(format), written(func(w io.Writer) error { return writeRows(w, rows) })},
-		content{ColumnsFile, written(columns.write)})
+	dims := lengths(rows.Dims())
+	for _, dim := range dims {
+		name := RowsFile(format)
+		if len(dims) > 1 {
+			name = DimFile(format, dim)
+		}
+		contents = append(contents,
+			content{name, written(func(w io.Writer) error { return writeRows(w, rows, dim) })})
+	}
+	contents = append(contents, content{ColumnsFile, written(columns.write)})
 	if columns.Table != nil {
 		contents = append(contents, content{ProgramFile, whole(program)})
 	}
 	return writeFolder(folder, contents)
 }
 
-// checkDims returns an error that names the first slot with rows of another length than those of the first.
-func checkDims(slots []checkpoint.Slot) error {
-	for _, slot := range slots {
-		if first := slots[0]; slot.Dim != first.Dim {
-			return fmt.Errorf("slot %s has rows of %d values, and slot %s of %d; an export has one table of "+
-				"rows of one length: train it without the dim of slots", slot.Name, slot.Dim, first.Name,
-				first.Dim)
-		}
-	}
-	return nil
+// lengths returns the different numbers of values that rows have, in ascending order.
+func lengths(dims []int) []int {
+	dims = slices.Clone(dims)
+	slices.Sort(dims)
+	return slices.Compact(dims)
 }
 
-// describe returns the files of the network, and the columns that its inputs are made of, with rows of a
-// length.
-func describe(m *checkpoint.Checkpoint, j *job.Job, dim int, machine backend.Backend) (network []content,
+// describe returns the files of the network, and the columns that its inputs are made of.
+func describe(m *checkpoint.Checkpoint, j *job.Job, machine backend.Backend) (network []content,
 	columns *columns, err error) {
 	schema, err := m.Schema.Batch()
 	if err != nil {
@@ -119,7 +121,7 @@ func describe(m *checkpoint.Checkpoint, j *job.Job, dim int, machine backend.Bac
 	if err != nil {
 		return nil, nil, err
 	}
-	columns = newColumns(j, &schema, dim)
+	columns = newColumns(j, &schema)
 	if j.Model.Kind == model.Torch {
 		engine, err := backend.NewEngine(j, &schema, machine)
 		if err == nil {
@@ -152,7 +154,6 @@ func describe(m *checkpoint.Checkpoint, j *job.Job, dim int, machine backend.Bac
 // columns says how the values of a record become the inputs of the network.
 type columns struct {
 	PrefixBits int      `json:"prefix_bits"`
-	Dim        int      `json:"dim"`
 	Slots      []slot   `json:"slots"`
 	Numbers    []string `json:"numbers"`
 	Labels     []string `json:"labels"`
@@ -184,6 +185,7 @@ func newModule(j *job.Job, scaling []batch.Scaling) *module {
 // slot is an id column.
 type slot struct {
 	Name string `json:"name"`
+	Dim  int    `json:"dim"` // values of a row
 	// Prefix is the sign of the row of id 0, without a hash-stack.
 	Prefix          uint64 `json:"prefix"`
 	Separator       string `json:"separator"`
@@ -217,12 +219,12 @@ type table struct {
 	EmptyNumber *float64 `json:"empty_number"`
 }
 
-func newColumns(j *job.Job, schema *batch.Schema, dim int) *columns {
-	c := &columns{PrefixBits: schema.PrefixBits, Dim: dim, Slots: []slot{},
+func newColumns(j *job.Job, schema *batch.Schema) *columns {
+	c := &columns{PrefixBits: schema.PrefixBits, Slots: []slot{},
 		Numbers: append([]string{}, schema.Dense...), Labels: schema.Labels}
 	for i, s := range schema.Slots {
-		own := slot{Name: s.Name, Prefix: schema.Signer(i).Prefix(), SqrtScaling: s.Scale == batch.SqrtScaled,
-			Mean:            s.Scale == batch.Mean,
+		own := slot{Name: s.Name, Dim: s.Dim, Prefix: schema.Signer(i).Prefix(),
+			SqrtScaling: s.Scale == batch.SqrtScaled, Mean: s.Scale == batch.Mean,
 			HashStackRounds: s.HashStack.Rounds, HashStackRows: s.HashStack.Rows}
 		if s.Pooling == batch.Raw {
 			own.FixedSize = s.FixedSize

@@ -417,28 +417,69 @@ func TestExportIsCompleteOrNotThere(t *testing.T) {
 	}
 }
 
-// The columns have the length that all slots give their rows, and slots that differ are refused by name.
+// Rows of one length are one file, whichever setting gives them the length. Slots that differ have a file for
+// each length, in either format, with the trained rows of that length, and the Python program predicts with
+// them what the model does.
 func TestExportOfDimensionsBySlot(t *testing.T) {
-	slots := []job.SlotSetting{{Slot: "user", Dim: 8}, {Slot: "tags", Dim: 8}}
-	train := func(slots []job.SlotSetting, dim int) string {
-		data := table(t)
-		data.Derived, data.Slots = nil, slots
-		return trained(t, data, func(j *job.Job) { j.Model.EmbeddingDim = dim })
+	train := func(data job.Data) string {
+		return trained(t, data, func(j *job.Job) { j.Model.EmbeddingDim = 16 })
 	}
-	folder := exported(t, train(slots, 16), export.Parquet)
-	columns, err := os.ReadFile(filepath.Join(folder, export.ColumnsFile))
-	if err != nil || !strings.Contains(string(columns), `"dim": 8,`) {
-		t.Errorf("error %v, columns %s", err, columns)
+	data := table(t)
+	data.Derived = nil
+	data.Slots = []job.SlotSetting{{Slot: "user", Dim: 8}, {Slot: "tags", Dim: 8, Precision: "fp16"}}
+	folder := exported(t, train(data), export.Parquet)
+	if _, err := os.Stat(filepath.Join(folder, export.RowsFile(export.Parquet))); err != nil {
+		t.Error(err)
 	}
-	m, err := checkpoint.Open(train(slots[1:], 16))
+	data.Slots = []job.SlotSetting{{Slot: "user", Dim: 3, HashStack: batch.HashStack{Rounds: 2, Rows: 50}},
+		{Slot: "tags", Dim: 8, Raw: 3}}
+	from := train(data)
+	compareDims(t, from)
+	for _, c := range [][2]string{{export.Parquet, "numpy, pyarrow, onnxruntime"},
+		{export.Safetensors, "numpy, onnxruntime"}} {
+		t.Run(c[0], func(t *testing.T) {
+			python, folder := pythontest.With(t, c[1]), exported(t, from, c[0])
+			got := strings.Fields(string(python.Run(t, nil, filepath.Join(folder, export.ProgramFile),
+				data.Path)))
+			compare(t, got[1:], predictions(t, from, data.Path), 1)
+		})
+	}
+}
+
+// compareDims compares the rows of an export of 3 and of 8 values with those of its model.
+func compareDims(t *testing.T, from string) {
+	t.Helper()
+	folder := exported(t, from, export.Parquet)
+	m, err := checkpoint.Open(from)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	_, _, err = export.Write(filepath.Join(t.TempDir(), "exported"), m, export.Parquet,
-		backend.Backend{})
-	if err == nil || !strings.Contains(err.Error(), "slot tags has rows of 8 values, and slot user of 16") {
-		t.Error(err)
+	rows, err := m.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[uint64][]float32{}
+	for sign, embedding := range rows.Trained() {
+		want[sign] = slices.Clone(embedding)
+	}
+	for _, dim := range []int{3, 8} {
+		got, err := parquet.ReadFile[struct {
+			Sign      uint64    `parquet:"sign"`
+			Embedding []float32 `parquet:"embedding,list"`
+		}](filepath.Join(folder, export.DimFile(export.Parquet, dim)))
+		if err != nil || len(got) == 0 {
+			t.Errorf("%d rows of %d values, error %v", len(got), dim, err)
+		}
+		for _, row := range got {
+			if len(row.Embedding) != dim || !slices.Equal(row.Embedding, want[row.Sign]) {
+				t.Errorf("row %#x is %v, want %v", row.Sign, row.Embedding, want[row.Sign])
+			}
+			delete(want, row.Sign)
+		}
+	}
+	if len(want) != 0 {
+		t.Errorf("%d rows are in no file", len(want))
 	}
 }
 

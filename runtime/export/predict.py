@@ -3,9 +3,10 @@
     python predict.py today.csv > predictions.csv
     python predict.py today.csv --torch > predictions.csv
 
-Reads network.onnx, columns.json and rows.parquet or rows.safetensors beside itself. Needs numpy; pyarrow for
-rows.parquet; onnxruntime for the network, or torch and onnx with --torch. Of a module of PyTorch it reads
-network.py and state_dict.pt instead of network.onnx, and needs torch alone.
+Reads network.onnx, columns.json and rows.parquet or rows.safetensors beside itself; where columns differ in
+the values of their rows, a file such as rows-dim-8.parquet for each length. Needs numpy; pyarrow for Parquet;
+onnxruntime for the network, or torch and onnx with --torch. Of a module of PyTorch it reads network.py and
+state_dict.pt instead of network.onnx, and needs torch alone.
 """
 import argparse
 import csv
@@ -74,17 +75,18 @@ def tensors(path):
 
 
 class Rows:
-    """The embedding rows, by sign. A sign without a row, which training never saw, has zeros."""
+    """The embedding rows of some values, by sign. A sign without a row, which training never saw, has
+    zeros."""
 
-    def __init__(self, dim):
-        if (FOLDER / "rows.parquet").exists():
+    def __init__(self, name, dim):
+        if (FOLDER / f"{name}.parquet").exists():
             import pyarrow.parquet
 
-            table = pyarrow.parquet.read_table(FOLDER / "rows.parquet").combine_chunks()
+            table = pyarrow.parquet.read_table(FOLDER / f"{name}.parquet").combine_chunks()
             keys = table["sign"].to_numpy()
             values = table["embedding"].combine_chunks().flatten().to_numpy()
         else:
-            keys, values = tensors(FOLDER / "rows.safetensors")
+            keys, values = tensors(FOLDER / f"{name}.safetensors")
         order = np.argsort(keys)
         self.keys, self.values = keys[order], values.reshape(-1, dim)[order]
         self.zeros = np.zeros(dim, np.float32)
@@ -99,6 +101,12 @@ class Rows:
         if slot["mean"]:
             return total / np.float32(max(len(wanted), 1))
         return total / np.float32(np.sqrt(max(len(wanted), 1))) if slot["sqrt_scaling"] else total
+
+
+def all_rows(columns):
+    """Return the Rows of every length that the slots have."""
+    dims = sorted({slot["dim"] for slot in columns["slots"]})
+    return {dim: Rows("rows" if len(dims) == 1 else f"rows-dim-{dim}", dim) for dim in dims}
 
 
 def identities(field, slot):
@@ -127,7 +135,7 @@ def derive(slot, known, numbers):
 
 def embed(identities, slot, rows, bits):
     """Return the part of a sample's embeddings that its ids in a slot give."""
-    each = [signs(slot, identity, bits) for identity in identities]
+    each, rows = [signs(slot, identity, bits) for identity in identities], rows[slot["dim"]]
     if slot["fixed_size"] == 0:  # the rows of a sample are added
         return rows.sum([sign for own in each for sign in own], slot)
     out = np.zeros((slot["fixed_size"], len(rows.zeros) + 1), np.float32)  # a row and its mask, for each id
@@ -367,7 +375,7 @@ class Module:
         by_slot, at = {}, 0
         embeddings = self.torch.from_numpy(inputs["embeddings"])
         for slot in self.columns["slots"]:
-            ids, dim = slot["fixed_size"], self.columns["dim"]
+            ids, dim = slot["fixed_size"], slot["dim"]
             width = ids * (dim + 1) if ids else dim
             part = embeddings[:, at : at + width]
             if ids:
@@ -410,7 +418,7 @@ def main():
     predict = network(columns, arguments.torch)
     names = ["prediction"] + [f"prediction_{i + 2}" for i in range(len(columns["labels"]) - 1)]
     print(",".join(names))
-    for inputs in batches(arguments.file, columns, Rows(columns["dim"])):
+    for inputs in batches(arguments.file, columns, all_rows(columns)):
         for row in predict(inputs):
             print(",".join(repr(float(value)) for value in row))
 

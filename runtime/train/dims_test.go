@@ -10,7 +10,8 @@ import (
 	"tandem/algo/rng"
 )
 
-// wideConfiguration is a configuration with up to 26 slots of 4 to 128 values.
+// wideConfiguration is a configuration with up to 26 slots of 4 to 128 values, some with settings of their
+// own.
 func wideConfiguration(seed uint64) *configuration {
 	one := newConfiguration(seed)
 	c := chooser{rng.New(seed, "wide")}
@@ -18,7 +19,10 @@ func wideConfiguration(seed uint64) *configuration {
 	if !t.Model.AnyDims() {
 		t.Model.Kind = oneOf(c, model.FeedForward, model.DCNv2)
 	}
-	t.Rows.Hot, t.Rows.Eviction, t.Rows.Capacity = job.Hot{}, job.RefuseRows, 0
+	t.Rows.Hot = job.Hot{}
+	if seed%3 == 0 {
+		t.Roles.EmbeddingPSs, t.Rows.Eviction, t.Rows.Capacity = 1, job.SecondChance, c.between(40, 200)
+	}
 	if t.Model.DenseTower != nil && len(r.schema.Dense) == 0 {
 		t.Model.DenseTower = nil
 	}
@@ -31,15 +35,17 @@ func wideConfiguration(seed uint64) *configuration {
 		r.schema.Slots = append(r.schema.Slots, slot)
 	}
 	c.dims(t, r)
+	c.settings(t, r)
 	ids := c.samples(&r.schema, r.all.Samples)
 	r.all.Slots = ids.Slots
 	return one
 }
 
-// Sync training equals sequential training bit for bit, where up to 26 slots have dimensions from 4 to 128.
-// Flag -long trains 500 jobs.
+// Sync training equals sequential training bit for bit, where up to 26 slots have dimensions from 4 to 128,
+// and optimizers, initial values and precisions of their own, also where a PS evicts. Flag -long trains 500
+// jobs.
 func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
-	count, trained, most, slots := 12, 0, 0, 0
+	count, trained, most, slots, classes, evicting := 12, 0, 0, 0, 0, 0
 	if *long {
 		count = 500
 	}
@@ -51,28 +57,34 @@ func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
 		reference := c.training
 		reference.Training.Mode, reference.Training.Overlap = job.Sequential, ""
 		want, failed := outcome(Run(t.Context(), reference, c.rows, c.rows.all, Options{}))
-		got, _ := outcome(Run(t.Context(), c.training, c.rows, c.rows.all, Options{}))
-		if got != want {
+		result, err := Run(t.Context(), c.training, c.rows, c.rows.all, Options{})
+		if got, _ := outcome(result, err); got != want {
 			t.Errorf("configuration %d: sequential has %s, sync has %s", n, want, got)
 		}
 		if failed == nil { // numbers that are not finite end both
 			trained++
 			most = max(most, len(c.rows.schema.Dims().Lengths()))
 			slots = max(slots, len(c.rows.schema.Slots))
+			classes = max(classes, len(c.training.RowSettings()))
+			if result.EvictedRows > 0 {
+				evicting++
+			}
 		}
 	}
-	t.Logf("%d jobs trained, of up to %d slots and %d dimensions", trained, slots, most)
-	if trained < count || most < 3 || slots < 20 {
-		t.Errorf("%d jobs trained, of up to %d slots and %d dimensions; want %d, and 20 and 3 at least",
-			trained, slots, most, count)
+	t.Logf("%d jobs trained, %d with eviction, of up to %d slots, %d kinds of rows and %d classes", trained,
+		evicting, slots, most, classes)
+	if trained < count || evicting == 0 || most < 6 || slots < 20 || classes < 4 {
+		t.Errorf("%d jobs trained, %d with eviction, of up to %d slots, %d kinds of rows and %d classes; "+
+			"want %d, and 1, 20, 6 and 4 at least", trained, evicting, slots, most, classes, count)
 	}
 }
 
-// Every mode trains slots that differ in dimension within its bounds, and predicts with their rows. With one
-// rank that reads what it has put before, hybrid has the bits of sequential training.
+// Every mode trains slots that differ in dimension and settings within its bounds, and predicts with their
+// rows. With one rank that reads what it has put before, hybrid has the bits of sequential training.
 func TestEveryModeTrainsDimensionsBySlot(t *testing.T) {
 	c, none := wideConfiguration(1), 0
 	own := job.Default()
+	own.Data, own.Rows = c.training.Data, c.training.Rows
 	own.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 8, Top: []int{8},
 		Activation: model.ReLU}
 	c.rows.schema.Labels, c.rows.size = []string{"label"}, 16

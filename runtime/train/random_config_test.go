@@ -168,9 +168,41 @@ func newConfiguration(seed uint64) *configuration {
 	return &configuration{seed, t, rows}
 }
 
+// settings gives some slots optimizers, initial values and precisions of their own, if the job can have such.
+func (c chooser) settings(t *job.Job, r *rows) {
+	if t.Rows.Hot.Any() {
+		return
+	}
+	t.Data.Slots = nil
+	for _, slot := range r.schema.Slots {
+		if slot.Group != "" || c.chance(2) {
+			continue
+		}
+		own := job.SlotSetting{Slot: slot.Name, Dim: slot.Dim,
+			Precision: oneOf(c, "", "fp32", "bf16", "fp16")}
+		if c.chance(2) {
+			own.Init = new(oneOf(c, 0, 0.1))
+		}
+		if !c.chance(3) {
+			own.Optimizer = new(t.Rows.Optimizer)
+			own.Optimizer.Kind = oneOf(c, opt.SGD, opt.Adagrad, opt.RowwiseAdagrad, opt.Adam, opt.FTRL)
+			own.Optimizer.Rate = oneOf(c, 0.01, 0.05)
+			own.Optimizer.Schedule = opt.Schedule{}
+		}
+		t.Data.Slots = append(t.Data.Slots, own)
+	}
+	for _, own := range t.SlotRows() {
+		for i := range r.schema.Slots {
+			if r.schema.Slots[i].Name == own.Name {
+				r.schema.Slots[i].Class = own.Class
+			}
+		}
+	}
+}
+
 // dims gives the slots of some data dimensions that may differ, if the job can have such.
 func (c chooser) dims(t *job.Job, r *rows) {
-	if !t.Model.AnyDims() || t.Rows.Hot.Any() || t.Rows.Eviction == job.SecondChance {
+	if !t.Model.AnyDims() || t.Rows.Hot.Any() {
 		return
 	}
 	shared := c.between(4, 128)

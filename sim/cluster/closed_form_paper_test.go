@@ -90,7 +90,7 @@ func checkStages(t *testing.T, s job.Cluster, j job.Job, p *cost.Prices) {
 	link := func(bytes unit.Bytes) unit.Tick {
 		return p.HostLinkWire.Latency + unit.Tick(float64(bytes)/float64(p.HostLinkWire.Bandwidth)*1e9)
 	}
-	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.ReadRows(b.RowsPerPS),
+	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.ReadRows(b.RowsPerPS, 512),
 		p.PSService.Width) + transit(p, values, true) +
 		alone(b.Pool, p.EWService.Width) + transit(p, embeddings, true) +
 		link(embeddings+msg.HeaderBytes)

@@ -85,13 +85,13 @@ func (a *account) work(at msg.Address, w role.Work, reads int) {
 	case role.Split:
 		a.host(host, b.Split)
 	case role.ReadRows:
-		a.host(host, p.ReadRows(b.RowsPerPS))
+		a.host(host, p.ReadRows(b.RowsPerPS, 512))
 	case role.Pool:
 		a.host(host, b.Pool)
 	case role.Merge:
 		a.host(host, p.Merge(512, b.DistinctRows))
 	case role.Apply:
-		a.host(host, p.Apply(b.RowsPerPS))
+		a.host(host, p.Apply(b.RowsPerPS, 512))
 	case role.ReadDense:
 		a.host(host, p.PSHost.CopyCost(a.config.DensePSs[at.Index]))
 	case role.ApplyPush:

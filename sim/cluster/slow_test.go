@@ -34,7 +34,7 @@ func TestSlowRoleAddsItsWorkToTheStep(t *testing.T) {
 		"nn-worker/0=3": passes(b), "nn-worker=3": passes(b),
 		"embedding-worker=3": alone(b.Pool, p.EWService.Width) + alone(p.Merge(512, b.DistinctRows),
 			p.EWService.Width),
-		"embedding-ps/0=3": alone(p.ReadRows(b.RowsPerPS), p.PSService.Width) +
+		"embedding-ps/0=3": alone(p.ReadRows(b.RowsPerPS, b.Samples), p.PSService.Width) +
 			alone(p.ApplyStep(512, []float64{b.RowsPerPS}), p.PSService.Width),
 		"data-loader=3": 0, "nn-worker=1": 0,
 	} {

@@ -77,13 +77,13 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 		host(p.Batch(work.Samples).Split)
 	case role.ReadRows:
 		rows := w.rowsOnPS(w.instances[t.role].at.Index, work)
-		host(p.ReadRows(rows).Add(p.CreateRows(rows, work.Samples)))
+		host(p.ReadRows(rows, work.Samples).Add(p.CreateRows(rows, work.Samples)))
 	case role.Pool:
 		host(p.Batch(work.Samples).Pool)
 	case role.Merge:
 		host(p.Merge(work.Samples, w.distinctRows(work)))
 	case role.Apply:
-		host(p.Apply(w.rowsOnPS(w.instances[t.role].at.Index, work)))
+		host(p.Apply(w.rowsOnPS(w.instances[t.role].at.Index, work), work.Samples))
 	case role.Forward:
 		b := p.BatchOn(at.device, work.Samples)
 		w.compute(i, b.Forward+b.HotForward)

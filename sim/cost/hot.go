@@ -61,8 +61,7 @@ func (w *Workload) psRows() float64 {
 
 // hotBytes returns the memory of hot rows on a rank: rows with their state, and the bucket.
 func (w *Workload) hotBytes() unit.Bytes {
-	row := w.RowBytes + w.RowState + table.Overhead
-	return unit.Bytes(w.Hot.Rows*float64(row)) + w.HotBucket()
+	return unit.Bytes(w.Hot.Rows*w.rowBytes(table.Overhead)) + w.HotBucket()
 }
 
 // pooledBytes returns the sizes of the messages Embeddings and PutGradients of a batch. With hot rows,
@@ -79,7 +78,7 @@ func (w *Workload) pooledBytes(t *job.Job, layout *model.Layout, samples int32, 
 	}
 	const numberBytes = 4
 	numbers := hot.Rows + hot.Pooled + float64(w.Slots)*(float64(samples)+1)
-	return size(hot.ToRank+hot.Cold*float64(w.RowDim)) + bytesOf(numberBytes*numbers), size(hot.ToEW)
+	return size(hot.ToRank+hot.Cold*w.namedDim()) + bytesOf(numberBytes*numbers), size(hot.ToEW)
 }
 
 // hotPrices are what hot rows add to the prices of a batch.
@@ -105,7 +104,7 @@ func (p *Prices) hotPrices(a *device.Accelerator, s *BatchSize) (h hotPrices) {
 	if !w.HasHotRows() {
 		return h
 	}
-	dim := float64(w.RowDim)
+	dim := w.namedDim()
 	sent := hot.ToRank + hot.Cold*dim
 	h.split = coreCost(p.EWHost, float64(ew.HotIDTime.Mid)*s.rowOccurrences)
 	h.pool = memoryCost(p.EWHost, valueBytes*sent)
@@ -170,7 +169,8 @@ func (p *Prices) newHotUpdate(on int, rows float64) unit.Tick {
 func (p *Prices) hotKernels(a *device.Accelerator, lookups, distinct, outputs float64) device.Embedding {
 	stream := a.MemoryShare.At(math.Inf(1))
 	e := device.Embedding{Lookups: lookups, Distinct: min(distinct, lookups), Outputs: outputs,
-		Dim: p.Workload.RowDim, Value: valueBytes, Pooled: valueBytes, State: p.Workload.RowState,
+		Dim: int(math.Round(p.Workload.namedDim())), Value: valueBytes, Pooled: valueBytes,
+		State:   p.hotState(),
 		Forward: stream, Backward: stream}
 	if precision := p.Job.Rows.Precision; precision != "" && precision != table.FP32.String() {
 		e.Value = valueBytes / 2
@@ -180,13 +180,28 @@ func (p *Prices) hotKernels(a *device.Accelerator, lookups, distinct, outputs fl
 	return e
 }
 
+// hotState returns the optimizer state of a hot row, in the mean.
+func (p *Prices) hotState() unit.Bytes {
+	sum := 0.0
+	for _, c := range p.Workload.named() {
+		sum += c.share * float64(c.State)
+	}
+	return bytesOf(sum)
+}
+
 // hotRowWork returns the core time of a measured machine for hot rows in the memory of its host.
 func (p *Prices) hotRowWork(w *system.RowWork, rows float64, write bool) unit.Tick {
-	wait, update := p.waitsFor(p.Workload.Hot.Rows, 1)
+	classes := p.Workload.named()
+	waits := p.waitsOf(classes, 1, p.Workload.Hot.Rows)
+	wait := waits.read
 	if write {
-		wait = update
+		wait = waits.update
 	}
-	return p.rowWork(w, rows, wait, p.Workload.RowBytes, write).Core
+	var cost device.HostCost
+	for _, c := range classes {
+		cost = cost.Add(p.rowWork(w, c.Dim, rows*c.share, wait, c.Bytes, write))
+	}
+	return cost.Core
 }
 
 // CountHotRows returns the time to count which rows are frequent in a number of samples, on one core of the
@@ -209,8 +224,8 @@ func (p *Prices) MoveHotRows() unit.Tick {
 		return 0
 	}
 	hosts := float64(max(1, p.PSHostCount))
-	bytes := w.Hot.Rows * float64(signBytes+w.RowBytes+w.RowState)
-	work := p.ReadRows(w.Hot.Rows / hosts).Add(p.Apply(w.Hot.Rows / hosts))
+	bytes, samples := w.Hot.Rows*w.rowBytes(signBytes), int32(p.Job.Training.GlobalBatch)
+	work := p.ReadRows(w.Hot.Rows/hosts, samples).Add(p.Apply(w.Hot.Rows/hosts, samples))
 	onPS := max(work.Core.Scale(1/float64(max(1, p.PSHost.Cores))), work.Memory)
 	if p.Colocated() {
 		return onPS + p.PSHost.CopyCost(bytesOf(2*bytes)).Core

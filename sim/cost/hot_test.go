@@ -290,7 +290,7 @@ func TestRowsThatChangeTheirOwners(t *testing.T) {
 	j := p.Job
 	j.Roles.Ranks, p.PSHostCount = 12, 2
 	p.PSHost.Network, p.ServerHost.Network = 1e3, 1e9 // a PS is slow, so that its wire takes most of the time
-	ps, share := p.ReadRows(2.5).Add(p.Apply(2.5)), float64(p.NetworkShare)
+	ps, share := p.ReadRows(2.5, 1).Add(p.Apply(2.5, 1)), float64(p.NetworkShare)
 	want := max(ps.Core.Scale(1/float64(p.PSHost.Cores)), ps.Memory).Seconds() + (2*100+100)/(1e3*share) +
 		2*(p.NetworkWire.Latency.Seconds()+p.HostLinkWire.Time(200).Seconds())
 	if got := p.MoveHotRows().Seconds(); math.Abs(got/want-1) > 1e-6 {
@@ -308,7 +308,7 @@ func TestRowsThatChangeTheirOwners(t *testing.T) {
 	}
 	measured, _ := warmPrices(ThisMachine(MeasuredMachine{Cores: 2, Memory: 1 << 30, Multiply: 1e9,
 		CopySpeed: 4e9, RowTime: 100, CreateTime: 500, MessageTime: 1000, Date: "2026-11"}))
-	work := measured.ReadRows(5).Add(measured.Apply(5))
+	work := measured.ReadRows(5, 1).Add(measured.Apply(5, 1))
 	if d := measured.MoveHotRows() - max(work.Core/2, work.Memory) - 100; d < 0 || d > 2 {
 		t.Errorf("rows move %v ns later than work and a copy of 400 B at 4 GB/s", d)
 	}

@@ -24,9 +24,14 @@ type Prices struct {
 	// hotUpdates are the known results of HotUpdate.
 	hotUpdates map[hotUpdate]unit.Tick
 	oneByOne   bool // puts of a step are applied one by one, not merged
-	// readWait and updateWait are how long a core of a PS waits for memory at a row, in nanoseconds.
-	readWait, updateWait float64
+	// Of rows that are alike: their only class, and the waits.
+	alike []batchClass
+	waits rowWaits
 }
+
+// rowWaits is how long a core of a PS waits for memory at a row that it reads or updates, in nanoseconds, in
+// the mean over the rows of a batch.
+type rowWaits struct{ read, update float64 }
 
 // BatchPrice is the cost of the work on a batch of one size, as far as it does not depend on the number of
 // distinct rows.
@@ -38,6 +43,7 @@ type BatchPrice struct {
 	// What hot rows add: see hotPrices.
 	HotForward, HotBackward   unit.Tick
 	ForwardHost, BackwardHost unit.Tick // of the host thread that launches them
+	waits                     rowWaits
 }
 
 // NewPrices returns the prices of a job on hardware at one position. If fold is set, one state machine stands
@@ -56,37 +62,59 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	if fold {
 		p.PSStates = 1
 	}
-	p.readWait, p.updateWait = p.rowWaits()
+	if len(w.Classes) == 0 {
+		p.alike = w.alike(0)
+		p.waits = p.waitsOf(p.alike, float64(max(1, p.PSHostCount)), w.psRows())
+	}
 	return p
 }
 
-// rowWaits returns how long a core of a PS waits for memory at a row that it reads or updates, in
-// nanoseconds: as many dependent accesses as the system has misses or, on a machine whose memory was
+// waitsOf returns how long a core waits at a row of some classes, where there are a number of rows on a
+// number of hosts: as many dependent accesses as the system has misses or, on a machine whose memory was
 // measured, what device.Host.RowTime says. A machine whose rows were timed as a whole has no waits apart.
-func (p *Prices) rowWaits() (read, update float64) {
-	return p.waitsFor(p.Workload.psRows(), float64(max(1, p.PSHostCount)))
-}
-
-// waitsFor is rowWaits of a number of rows on a number of hosts.
-func (p *Prices) waitsFor(rows, hosts float64) (read, update float64) {
-	w := p.Workload
+func (p *Prices) waitsOf(classes []batchClass, hosts, all float64) (w rowWaits) {
 	if p.machine != nil && p.machine.Access != nil {
-		index := device.Region{Bytes: bytesOf(rows * table.IndexBytes / hosts), Touches: 1,
-			Behind: table.Displaced(int(rows / hosts))}
-		row := table.HeaderBytes + w.RowBytes + w.RowState
-		memory := device.Region{Bytes: bytesOf(rows * float64(row) / hosts), Touches: 1}
-		memory.Next = linesBehind(row-w.RowState, row) // a read leaves the state, which is behind
-		read = 1e9 * p.PSHost.RowTime(index, memory)
-		memory.Next, memory.Write = linesBehind(row, row), true
-		return read, 1e9 * p.PSHost.RowTime(memory) // the read has found where they are
+		var reads, updates []device.Region
+		for _, c := range classes {
+			rows := p.rowsOf(&c, all)
+			index := device.Region{Bytes: bytesOf(rows * table.IndexBytes / hosts), Touches: c.share,
+				Behind: table.Displaced(int(rows / hosts))}
+			row := table.HeaderBytes + c.Bytes + c.State
+			memory := device.Region{Bytes: bytesOf(rows * float64(row) / hosts), Touches: c.share}
+			memory.Next = linesBehind(row-c.State, row) // a read leaves the state, which is behind
+			reads = append(reads, index, memory)
+			memory.Next, memory.Write = linesBehind(row, row), true
+			updates = append(updates, memory) // the read has found where they are
+		}
+		return rowWaits{1e9 * p.PSHost.RowTime(reads...), 1e9 * p.PSHost.RowTime(updates...)}
 	}
 	if p.PSHost.MemoryLatency == 0 {
-		return 0, 0
+		return w
 	}
-	held := rows * float64(w.RowBytes+w.RowState+table.Overhead)
+	held := 0.0
+	for _, c := range classes {
+		held += p.rowsOf(&c, all) * float64(c.Bytes+c.State+table.Overhead)
+	}
 	access := 1e9 * p.PSHost.Access(bytesOf(held/hosts)).Time
 	ps := &p.System.EmbeddingPS
-	return float64(ps.Read.Misses.Mid) * access, float64(ps.Update.Misses.Mid) * access
+	return rowWaits{float64(ps.Read.Misses.Mid) * access, float64(ps.Update.Misses.Mid) * access}
+}
+
+// rowsOf returns how many of a number of rows are of a class.
+func (p *Prices) rowsOf(c *batchClass, all float64) float64 {
+	if len(p.Workload.Classes) == 0 || p.Workload.Rows == 0 {
+		return all
+	}
+	return all * c.Rows / p.Workload.Rows
+}
+
+// classes returns what batches of a size have of every class of rows.
+func (p *Prices) classes(samples int32) ([]batchClass, rowWaits) {
+	if len(p.Workload.Classes) == 0 {
+		return p.alike, p.waits
+	}
+	b := p.Batch(samples)
+	return b.classes, b.waits
 }
 
 // linesBehind returns the number of cache lines that the first bytes of a row reach behind the first line,
@@ -114,11 +142,15 @@ func (p *Prices) BatchOn(on int, samples int32) *BatchPrice {
 	a := p.Devices[on]
 	s := newBatchSize(p.Job, p.Workload, p.Layout, samples, p.Plan, p.PSStates)
 	ew := &p.System.EmbeddingWorker
-	values := float64(p.Workload.RowDim) * s.rowOccurrences
+	values := p.Workload.namedDim() * s.rowOccurrences
 	pooled := float64(p.Layout.EmbeddingWidth) * float64(samples)
 	hot := p.hotPrices(a, &s)
+	waits := p.waits
+	if len(p.Workload.Classes) > 0 {
+		waits = p.waitsOf(s.classes, float64(max(1, p.PSHostCount)), p.Workload.psRows())
+	}
 	p.batches = append(p.batches, BatchPrice{
-		BatchSize: s, device: on,
+		BatchSize: s, device: on, waits: waits,
 		// Every id is hashed and added to the list of its PS.
 		Split: p.EWHost.CopyCost(s.IDBytes).Add(coreCost(p.EWHost,
 			float64(ew.IDTime.Mid)*s.rowOccurrences)).Add(hot.split),
@@ -152,43 +184,58 @@ func memoryCost(h *device.Host, bytes float64) device.HostCost {
 // of hot rows are ordered with the others, but not added.
 func (p *Prices) Merge(samples int32, distinct float64) device.HostCost {
 	ew, s := &p.System.EmbeddingWorker, p.Batch(samples)
-	values := float64(p.Workload.RowDim) * (s.rowOccurrences - s.Hot.Occurrences)
+	values := p.Workload.namedDim() * (s.rowOccurrences - s.Hot.Occurrences)
 	pooled := float64(p.Layout.EmbeddingWidth) * float64(samples)
 	if p.Workload.HasHotRows() {
 		pooled = s.Hot.ToEW
 	}
 	return memoryCost(p.EWHost,
-		valueBytes*(values+float64(p.Workload.RowDim)*distinct)).Add(coreCost(p.EWHost,
+		valueBytes*(values+dimOf(s.classes)*distinct)).Add(coreCost(p.EWHost,
 		float64(ew.MergeIDTime.Mid)*s.rowOccurrences+float64(ew.MergeValueTime.Mid)*values+
 			float64(ew.ConvertTime.Mid)*pooled))
 }
 
-// ReadRows returns the cost of a lookup on one PS. It does not touch the optimizer's state.
-func (p *Prices) ReadRows(rows float64) device.HostCost {
-	return p.rowWork(&p.System.EmbeddingPS.Read, rows, p.readWait, p.Workload.RowBytes, false)
+// ReadRows returns the cost of a lookup of rows on one PS, of batches of a size. It does not touch the
+// optimizer's state.
+func (p *Prices) ReadRows(rows float64, samples int32) device.HostCost {
+	classes, waits := p.classes(samples)
+	var cost device.HostCost
+	for _, c := range classes {
+		cost = cost.Add(p.rowWork(&p.System.EmbeddingPS.Read, c.Dim, rows*c.share, waits.read,
+			c.Bytes, false))
+	}
+	return cost
 }
 
 // CreateRows returns the extra cost of a lookup, some of whose rows do not exist yet: in batches of a size,
 // their share is the mean over the training.
 func (p *Prices) CreateRows(rows float64, samples int32) device.HostCost {
-	c := &p.System.EmbeddingPS.Create
-	return coreCost(p.PSHost, rows*p.Batch(samples).NewRows*
-		(float64(c.RowTime.Mid)+float64(c.ValueTime.Mid)*float64(p.Workload.RowDim)))
+	create := &p.System.EmbeddingPS.Create
+	nanos := 0.0
+	for _, c := range p.Batch(samples).classes {
+		nanos += rows * c.share * c.fresh *
+			(float64(create.RowTime.Mid) + float64(create.ValueTime.Mid)*float64(c.Dim))
+	}
+	return coreCost(p.PSHost, nanos)
 }
 
-// Apply returns the cost of one optimizer step of rows on one PS.
-func (p *Prices) Apply(rows float64) device.HostCost {
-	return p.rowWork(&p.System.EmbeddingPS.Update, rows, p.updateWait,
-		p.Workload.RowBytes+p.Workload.RowState, true)
+// Apply returns the cost of one optimizer step of rows on one PS, of batches of a size.
+func (p *Prices) Apply(rows float64, samples int32) device.HostCost {
+	classes, waits := p.classes(samples)
+	var cost device.HostCost
+	for _, c := range classes {
+		cost = cost.Add(p.rowWork(&p.System.EmbeddingPS.Update, c.Dim, rows*c.share, waits.update,
+			c.Bytes+c.State, true))
+	}
+	return cost
 }
 
-// rowWork prices rows of a PS: the core time of the system's code, the wait for the memory of each, and the
-// traffic of the memory.
-func (p *Prices) rowWork(
-	w *system.RowWork, rows, wait float64, bytes unit.Bytes, write bool,
-) device.HostCost {
+// rowWork prices rows of one class, which have dim values, on a PS: the core time of the system's code, the
+// wait for the memory of each, and the traffic of the memory.
+func (p *Prices) rowWork(w *system.RowWork, dim int, rows, wait float64, bytes unit.Bytes,
+	write bool) device.HostCost {
 	cost := coreCost(p.PSHost,
-		rows*(float64(w.RowTime.Mid)+float64(w.ValueTime.Mid)*float64(p.Workload.RowDim)))
+		rows*(float64(w.RowTime.Mid)+float64(w.ValueTime.Mid)*float64(dim)))
 	cost.Wait = unit.Tick(math.Ceil(rows * wait))
 	cost.Core += cost.Wait
 	cost.Memory = p.PSHost.RowTraffic(device.Rows{
@@ -292,17 +339,18 @@ func (p *Prices) ReadBatch(n int) device.HostCost {
 func (p *Prices) ApplyStep(samples int, puts []float64) device.HostCost {
 	var each device.HostCost
 	var values unit.Bytes
-	sum := 0.0
+	sum, part := 0.0, max(p.Samples(0, samples), 1) // of a rank: a short last step leaves out some
+	classes, _ := p.classes(part)
 	for _, rows := range puts {
-		each = each.Add(p.Apply(rows))
-		values += bytesOf(float64(valueBytes*p.Workload.RowDim) * rows)
+		each = each.Add(p.Apply(rows, part))
+		values += bytesOf(valueBytes * dimOf(classes) * rows)
 		sum += rows
 	}
 	if p.oneByOne {
 		return each
 	}
 	distinct := min(sum, p.Batch(int32(samples)).HottestRows)
-	return p.Apply(distinct).Add(p.PSHost.CopyCost(values))
+	return p.Apply(distinct, int32(samples)).Add(p.PSHost.CopyCost(values))
 }
 
 // Samples returns the number of samples of a rank in a global batch, as batch.Cut divides it.

@@ -18,11 +18,11 @@ func TestUpdatesTouchTheStateOfRows(t *testing.T) {
 	w := Workload{RowDim: 16, RowBytes: 64, RowState: 64}
 	p := NewPrices(h.Resolve(), &j, &model.Layout{}, &w, true)
 	read := p.PSHost.RowTraffic(device.Rows{Count: 1000, Bytes: 64})
-	if got := p.ReadRows(1000); got.Memory != read {
+	if got := p.ReadRows(1000, 1); got.Memory != read {
 		t.Errorf("a lookup uses the memory for %v, want %v", got.Memory, read)
 	}
 	write := p.PSHost.RowTraffic(device.Rows{Count: 1000, Bytes: 128, Write: true})
-	if got := p.Apply(1000); got.Memory != write {
+	if got := p.Apply(1000, 1); got.Memory != write {
 		t.Errorf("an update uses the memory for %v, want %v", got.Memory, write)
 	}
 }

@@ -44,9 +44,12 @@ type Workload struct {
 	RowDim   int        // values of a row
 	RowBytes unit.Bytes // of the values of a row on a PS
 	RowState unit.Bytes // of the optimizer state of a row on a PS
-	Labels   int        // of a sample
-	Slots    int        // tensors of embeddings of a batch
-	Rows     float64    // rows of all tables, for the memory check; 0: not known
+	// Classes describe the rows of every table of a PS where slots differ in theirs, and take the place of
+	// RowDim, RowBytes and RowState. All other numbers are of the rows of all classes. nil: rows are alike.
+	Classes []RowClass
+	Labels  int     // of a sample
+	Slots   int     // tensors of embeddings of a batch
+	Rows    float64 // rows of all tables, for the memory check; 0: not known
 	// Created is the number of rows that the training creates, and Trained that of its samples over all
 	// epochs. 0 means not known, and no read then creates a row: a training without end.
 	Created, Trained float64
@@ -77,9 +80,13 @@ func (w *Workload) Validate() error {
 	case w.Hot != nil && !(w.Hot.Rows >= 0 && w.Hot.Values >= w.Hot.Rows && w.Hot.Batch != nil):
 		return fmt.Errorf("cost: workload: %v hot rows of %v values; want 0 or more rows, and their batches",
 			w.Hot.Rows, w.Hot.Values)
-	case w.RowDim < 1 || w.RowBytes < 1 || w.RowState < 0 || w.Labels < 0 || !(w.Rows >= 0):
-		return fmt.Errorf("cost: workload: rows of %d values in %v with %v of state, %d labels, %v rows;"+
-			" want at least 1, 1 B, 0 B, 0, 0", w.RowDim, w.RowBytes, w.RowState, w.Labels, w.Rows)
+	case w.Labels < 0 || !(w.Rows >= 0):
+		return fmt.Errorf("cost: workload: %d labels, %v rows; want 0 or more", w.Labels, w.Rows)
+	}
+	for _, c := range w.classes() {
+		if err := c.validate(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -95,6 +102,7 @@ type BatchSize struct {
 	HottestRows float64
 	// NewRows is the share of the rows of a lookup that do not exist yet, averaged over the training.
 	NewRows        float64
+	classes        []batchClass
 	Hot            HotBatch
 	IDBytes        unit.Bytes
 	SampleBytes    unit.Bytes
@@ -127,9 +135,8 @@ func newBatchSize(
 	if skew != nil && s.DistinctRows > 0 {
 		s.HottestRows = min(s.DistinctRows, s.RowsPerPS*skew(int(samples), plan.Servers()))
 	}
-	if lookups := w.Trained / n; created > 0 && s.DistinctRows > 0 {
-		s.NewRows = min(1, created/(lookups*s.DistinctRows))
-	}
+	s.NewRows = newShare(created, w.Trained/n, s.DistinctRows)
+	s.classes = w.batchClasses(&s)
 	ids, signs := signBytes*s.occurrences, signBytes*s.RowsPerPS
 	if t.Wire.Index == job.IndexCompressed {
 		ids, signs = w.Packed.IDs(int(samples)), w.Packed.Signs(int(samples), plan)
@@ -143,24 +150,33 @@ func newBatchSize(
 		s.Routed.Rows = append(s.Routed.Rows, rows)
 		s.Routed.SignBytes = append(s.Routed.SignBytes, bytesOf(signs))
 		s.Routed.ValueBytes = append(s.Routed.ValueBytes,
-			bytesOf(t.Wire.Precision.ValueSize()*float64(w.RowDim)*s.RowsPerPS))
+			bytesOf(t.Wire.Precision.ValueSize()*dimOf(s.classes)*s.RowsPerPS))
 	}
 	return s
+}
+
+// newShare returns the share of the distinct rows of lookups that they create, of which there are some in a
+// training.
+func newShare(created, lookups, distinct float64) float64 {
+	if created == 0 || distinct == 0 {
+		return 0
+	}
+	return min(1, created/(lookups*distinct))
 }
 
 func bytesOf(x float64) unit.Bytes { return unit.Bytes(math.Round(x)) }
 
 // Memory is how much of the memory of hosts and accelerators a job takes.
 type Memory struct {
-	Row, PS, PSHas unit.Bytes // of a row; of rows on one of the PS hosts
+	Row, PS, PSHas unit.Bytes // of a row, in the mean; of rows on one of the PS hosts
 	GPU, GPUHas    unit.Bytes // of the dense network and a batch on the accelerator with the least room
 	device         int        // that accelerator, of Devices
 }
 
 // MemoryUse returns how much of the memory of the hardware a job takes.
 func MemoryUse(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) Memory {
-	m := Memory{Row: w.RowBytes + w.RowState + table.Overhead, PSHas: r.PSHost.Memory}
-	m.PS = unit.Bytes(w.psRows() * float64(m.Row) / float64(max(1, r.PSHostCount)))
+	m := Memory{Row: unit.Bytes(w.rowBytes(table.Overhead)), PSHas: r.PSHost.Memory}
+	m.PS = unit.Bytes(w.psRows() * w.rowBytes(table.Overhead) / float64(max(1, r.PSHostCount)))
 	// Parameters, gradients and state. ActivationBytes counts every value twice, when it is written and when
 	// it is read: room for the value and for its gradient.
 	samples := (t.Training.GlobalBatch + t.Roles.Ranks - 1) / t.Roles.Ranks
@@ -189,7 +205,7 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 		return nil
 	}
 	m := MemoryUse(r, t, layout, w)
-	need := unit.Bytes(w.psRows() * float64(m.Row))
+	need := unit.Bytes(w.psRows() * w.rowBytes(table.Overhead))
 	if have := r.PSHost.Memory * unit.Bytes(r.PSHostCount); need > have {
 		return fmt.Errorf("cost: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
 			w.psRows(), m.Row, need, r.PSHostCount, have, ErrMemory)

@@ -113,7 +113,7 @@ func SizeOf(j *predict.Job) (Size, error) {
 	if !(w.Rows > 0) {
 		return Size{}, fmt.Errorf("%w, and so the size of a checkpoint", ErrRows)
 	}
-	rows := w.Rows * float64(w.RowBytes+w.RowState+signBytes)
+	rows := w.BytesOfRows(signBytes)
 	dense := float64(denseBytes(j))
 	s := Size{Whole: unit.Bytes(rows + dense), Hosts: 1}
 	group := &h.EmbeddingPSs.Host

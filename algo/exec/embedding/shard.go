@@ -1,8 +1,9 @@
 // Package embedding holds the embedding rows of one PS and applies row gradients to them.
 //
-// A Shard is a table of rows for every dimension of the slots, together with the reads whose gradients have
-// not come yet, so that each gradient's staleness, the updates of a row since its read, is known when the
-// gradient is applied. The embedding PSs of the executor and the sequential reference share it.
+// A Shard is a table for every kind of rows of the slots, by dimension and class, together with the reads
+// whose gradients have not come yet, so that each gradient's staleness, the updates of a row since its read,
+// is known when the gradient is applied. The embedding PSs of the executor and the sequential reference share
+// it.
 //
 // Lists of signs, and values of their rows, have one dimension after the other: see batch.Dims.
 package embedding
@@ -43,36 +44,65 @@ type Shard struct {
 	weight func(missed int) float32
 }
 
-// NewTables returns an empty table for the embedding rows of each dimension that one PS of a job has, in
-// memory of an arena. Pool, if not nil, shares large batches of rows over goroutines.
+// NewTables returns an empty table for each kind of embedding rows that one PS of a job has, in memory of an
+// arena. Pool, if not nil, shares large batches of rows over goroutines.
 func NewTables(t *job.Job, dims batch.Dims, arena table.Arena, pool gemm.Pool) ([]*table.Table, error) {
-	lengths := dims.Lengths()
-	if len(lengths) == 0 {
-		lengths = []int{t.Model.Dim()} // of no row
+	if len(dims.Lengths()) == 0 { // of no row
+		rows, err := NewTable(t, t.Model.Dim(), arena, pool)
+		return []*table.Table{rows}, err
 	}
 	var tables []*table.Table
-	for _, dim := range lengths {
-		rows, err := NewTable(t, dim, arena, pool)
+	settings, one := t.RowSettings(), t
+	if len(dims.Lengths()) > 1 {
+		unbounded := *t
+		unbounded.Rows.Capacity, unbounded.Rows.Memory = 0, 0
+		one = &unbounded
+	}
+	for place, dim := range dims.Lengths() {
+		class := dims.Classes()[place]
+		if class >= len(settings) {
+			return nil, fmt.Errorf("rows of class %d, and the job has settings of %d classes", class,
+				len(settings))
+		}
+		rows, err := newTable(one, settings[class], dim, arena, pool)
 		if err != nil {
 			return nil, err
 		}
 		tables = append(tables, rows)
 	}
+	if err := shareRoom(t, tables); err != nil {
+		return nil, fmt.Errorf("rows of one PS: %w (in the job: rows.capacity, rows.memory)", err)
+	}
 	return tables, nil
 }
 
-// NewTable returns an empty table for rows of one length, as NewTables does.
+// shareRoom gives the tables of a PS the bounds of the job, which one table has for itself.
+func shareRoom(t *job.Job, tables []*table.Table) error {
+	if len(tables) < 2 || t.Rows.Capacity == 0 && t.Rows.Memory == 0 {
+		return nil
+	}
+	return table.NewRoom(t.Rows.Capacity, t.Rows.Memory, tables)
+}
+
+// NewTable returns an empty table for rows of one length with the settings of section rows, as NewTables
+// does.
 func NewTable(t *job.Job, dim int, arena table.Arena, pool gemm.Pool) (*table.Table, error) {
-	optimizer, err := opt.NewRow(t.Rows.Optimizer)
+	return newTable(t, t.RowSettings()[0], dim, arena, pool)
+}
+
+// newTable returns an empty table for rows of one length and class.
+func newTable(t *job.Job, own job.RowSettings, dim int, arena table.Arena, pool gemm.Pool) (
+	*table.Table, error) {
+	optimizer, err := opt.NewRow(own.Optimizer)
 	if err != nil {
 		return nil, err
 	}
-	precision, err := table.ParsePrecision(t.Rows.Precision)
+	precision, err := table.ParsePrecision(own.Precision)
 	if err != nil {
 		return nil, fmt.Errorf("rows.precision: %w", err)
 	}
 	rows, err := table.New(table.Config{
-		Dim: dim, Optimizer: optimizer, Seed: t.Training.Seed, InitBound: float32(t.Rows.Init),
+		Dim: dim, Optimizer: optimizer, Seed: t.Training.Seed, InitBound: float32(own.Init),
 		Admission: t.Rows.Admission, Precision: precision,
 		MaxRows: t.Rows.Capacity, MaxBytes: t.Rows.Memory, Evict: t.Rows.Eviction == job.SecondChance,
 		Pool: pool,

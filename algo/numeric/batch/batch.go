@@ -44,8 +44,11 @@ func (s Scale) Factor(n int) float32 {
 
 // Slot describes one id feature.
 type Slot struct {
-	Name    string
-	Dim     int     // length of an embedding row; ≥ 1
+	Name string
+	Dim  int // length of an embedding row; ≥ 1
+	// Class is the number of the settings of its rows, such as their optimizer: slots of one Dim and one
+	// Class have their rows in one table of a PS. ≥ 0.
+	Class   int
 	Pooling Pooling // Sum or Raw
 	// FixedSize is the number of ids that a Raw slot keeps of a sample; further
 	// ids are dropped, missing ones padded. Ignored for Sum.

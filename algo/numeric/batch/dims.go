@@ -5,49 +5,60 @@ import (
 	"slices"
 )
 
-// Dims are the different lengths of the rows of a schema, in the order of the first slots that have them.
+// Dims are the different kinds of rows of a schema, by their lengths and their classes, in the order of the
+// first slots that have them. Rows of one kind are in one table of a PS.
 //
-// Where a list of signs is followed, or answered, by the values of their rows, the signs of one length are
-// together, and the lengths in the order of Dims. So the values need no lengths of their own: the prefix of a
-// sign names its feature group, and the slots of a group have one length.
+// Where a list of signs is followed, or answered, by the values of their rows, the signs of one kind are
+// together, and the kinds in the order of Dims. So the values need no lengths of their own: the prefix of a
+// sign names its feature group, and the slots of a group have one kind of rows.
 type Dims struct {
 	lengths []int
-	places  []int // by feature group: the place of its length in lengths
+	classes []int
+	places  []int // by feature group: the place of its kind in lengths and classes
 	shift   int   // of a sign, that leaves the number of its feature group
 }
 
-// Dims returns the lengths of the rows of a schema. A schema without slots has none.
+// Dims returns the kinds of rows of a schema. A schema without slots has none.
 func (s *Schema) Dims() Dims {
 	d := Dims{shift: 64 - s.PrefixBits}
 	for i, slot := range s.Slots {
 		if s.firstOfGroup(i) != i {
 			continue
 		}
-		place := slices.Index(d.lengths, slot.Dim)
-		if place < 0 {
-			place = len(d.lengths)
-			d.lengths = append(d.lengths, slot.Dim)
+		place := 0
+		for place < len(d.lengths) && (d.lengths[place] != slot.Dim || d.classes[place] != slot.Class) {
+			place++
+		}
+		if place == len(d.lengths) {
+			d.lengths, d.classes = append(d.lengths, slot.Dim), append(d.classes, slot.Class)
 		}
 		d.places = append(d.places, place)
 	}
 	return d
 }
 
-// Lengths returns the lengths. The caller must not change them.
+// PlaceOf returns the place of the rows of a slot, given by its number, in Dims.
+func (s *Schema) PlaceOf(slot int) int { return s.Dims().Place(s.Signer(slot).Prefix()) }
+
+// Lengths returns the length of the rows of every kind: one may come twice, with other classes. The caller
+// must not change them.
 func (d Dims) Lengths() []int { return d.lengths }
 
-// Equal reports whether both give the row of every sign the same length, or might: where all rows have one
-// length, any sign has it.
+// Classes returns the class of the rows of every kind: see Slot.Class. The caller must not change them.
+func (d Dims) Classes() []int { return d.classes }
+
+// Equal reports whether both give the row of every sign the same length and class, or might: where all rows
+// are of one kind, any sign has it.
 func (d Dims) Equal(other Dims) bool {
-	return slices.Equal(d.lengths, other.lengths) &&
+	return slices.Equal(d.lengths, other.lengths) && slices.Equal(d.classes, other.classes) &&
 		(len(d.lengths) <= 1 || d.shift == other.shift && slices.Equal(d.places, other.places))
 }
 
 // errSigns says that signs are not in the order that their values need.
 var errSigns = errors.New("batch: signs are not in the order of the dimensions of their slots, or of no slot")
 
-// Cut cuts a list of signs into those of every length. It returns an error if they are not in the order of
-// Dims. The result aliases signs. Cost: nothing where all rows have one length, else a look at each sign.
+// Cut cuts a list of signs into those of every kind. It returns an error if they are not in the order of
+// Dims. The result aliases signs. Cost: nothing where all rows are of one kind, else a look at each sign.
 func (d Dims) Cut(signs []uint64) ([][]uint64, error) {
 	if len(d.lengths) <= 1 {
 		return [][]uint64{signs}, nil
@@ -66,8 +77,8 @@ func (d Dims) Cut(signs []uint64) ([][]uint64, error) {
 	return cut, nil
 }
 
-// Place returns the place in Lengths of the length of a sign's row, or −1 for a sign of no slot. Where all
-// rows have one length, any sign has it.
+// Place returns the place of the kind of a sign's row, or −1 for a sign of no slot. Where all rows are of one
+// kind, any sign is.
 func (d Dims) Place(sign uint64) int {
 	if len(d.lengths) <= 1 {
 		return 0

@@ -34,7 +34,7 @@ func TestValidate(t *testing.T) {
 			"slots a and b are of group shared, but their rows differ"},
 		{"a group has one hash-stack", inGroup(batch.Slot{Dim: 1}, batch.Slot{Dim: 1,
 			HashStack: batch.HashStack{Rounds: 2, Rows: 9}}),
-			"give them one dimension and one hash-stack"},
+			"give them one dimension, optimizer, initial value, precision and hash-stack"},
 		{"a hash-stack without rows", stacked(batch.HashStack{Rounds: 2}),
 			"slot s: hash-stack: 2 rounds of 0 rows"},
 		{"a hash-stack without rounds", stacked(batch.HashStack{Rows: 2}), "0 rounds of 2 rows"},

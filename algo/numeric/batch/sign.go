@@ -18,6 +18,9 @@ func (s *Schema) Validate() error {
 		return fmt.Errorf("batch: prefix of %d bits; want 1 to %d", s.PrefixBits, MaxPrefixBits)
 	}
 	for i, slot := range s.Slots {
+		if slot.Class < 0 {
+			return fmt.Errorf("batch: slot %s has rows of class %d; want at least 0", slot.Name, slot.Class)
+		}
 		if slot.Dim < 1 || (slot.Pooling == Raw && slot.FixedSize < 1) {
 			return fmt.Errorf("batch: slot %s has rows of %d values and fixed size %d; want at least 1",
 				slot.Name, slot.Dim, slot.FixedSize)
@@ -30,9 +33,10 @@ func (s *Schema) Validate() error {
 				"leaves room for %d",
 				slot.Name, slot.HashStack.Rounds, slot.HashStack.Rows, s.PrefixBits, ids)
 		}
-		if first := s.Slots[s.firstOfGroup(i)]; first.HashStack != slot.HashStack || first.Dim != slot.Dim {
+		first := s.Slots[s.firstOfGroup(i)]
+		if first.HashStack != slot.HashStack || first.Dim != slot.Dim || first.Class != slot.Class {
 			return fmt.Errorf("batch: slots %s and %s are of group %s, but their rows differ: give them "+
-				"one dimension and one hash-stack",
+				"one dimension, optimizer, initial value, precision and hash-stack",
 				first.Name, slot.Name, slot.Group)
 		}
 	}

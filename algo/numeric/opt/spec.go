@@ -152,8 +152,8 @@ func (s RowSpec) checkFTRL() error {
 		return err
 	}
 	if !s.Schedule.constant() {
-		return fmt.Errorf("schedule: %s keeps one rate, which its own sums lower: leave the schedule out",
-			FTRL)
+		return fmt.Errorf("schedule: %s keeps one rate, which its own sums lower: leave the schedule out, "+
+			"or where rows.optimizer has one, set warm-up: 0 and decay: none", FTRL)
 	}
 	return nil
 }

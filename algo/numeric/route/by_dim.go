@@ -6,9 +6,9 @@ import (
 	"tandem/algo/numeric/shard"
 )
 
-// ByDim is a rank's batch with its ids resolved, a Routed for each dimension of the slots, in the order of
-// batch.Dims. What travels to and from an owner has the signs, or the values of their rows, of one dimension
-// after the other. Where all slots have one dimension, that is the order of the Routed.
+// ByDim is a rank's batch with its ids resolved, a Routed for each kind of rows of the slots, in the order of
+// batch.Dims. What travels to and from an owner has the signs, or the values of their rows, of one kind after
+// the other. Where all slots have one kind of rows, that is the order of the Routed.
 type ByDim struct {
 	Routed []*Routed // at least one
 	Dims   []int     // the length of the rows of each
@@ -17,7 +17,8 @@ type ByDim struct {
 // RouteByDim is RouteOn for slots that may differ in dimension. Without slots, the rows that no id names have
 // one dimension, which is 0.
 func RouteByDim(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.Plan) ByDim {
-	dims := schema.Dims().Lengths()
+	kinds := schema.Dims()
+	dims := kinds.Lengths()
 	switch len(dims) {
 	case 0:
 		return ByDim{[]*Routed{RouteOn(pool, schema, part, plan)}, []int{0}}
@@ -25,8 +26,8 @@ func RouteByDim(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shar
 		return ByDim{[]*Routed{RouteOn(pool, schema, part, plan)}, dims}
 	}
 	b := ByDim{Dims: dims}
-	for _, dim := range dims {
-		b.Routed = append(b.Routed, routeDim(pool, schema, part, plan, dim))
+	for place, dim := range dims {
+		b.Routed = append(b.Routed, routeKind(pool, schema, part, plan, rowKind{dim, kinds.Classes()[place]}))
 	}
 	return b
 }

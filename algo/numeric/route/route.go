@@ -21,7 +21,7 @@ type Routed struct {
 	// of other dimensions have none.
 	Index [][]int32
 	part  batch.Part
-	dim   int // of the slots whose ids are resolved; 0: of all
+	only  rowKind // of the slots whose ids are resolved
 	// slots has where the signs of each slot end, preceded by a 0, if those of each follow
 	// those of the slot before; else it is nil.
 	slots []int32
@@ -37,14 +37,17 @@ func Route(schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
 // RouteOn is Route. A pool that is not nil shares the slots over goroutines, if none of them
 // may share rows with others.
 func RouteOn(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
-	return routeDim(pool, schema, part, plan, 0)
+	return routeKind(pool, schema, part, plan, rowKind{})
 }
 
-// routeDim is RouteOn for the slots of one dimension, or 0 for all slots.
-func routeDim(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.Plan, dim int) *Routed {
+// rowKind is the length and the class of rows; zero for those of all slots.
+type rowKind struct{ dim, class int }
+
+// routeKind is RouteOn for the slots whose rows are of one kind.
+func routeKind(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.Plan, only rowKind) *Routed {
 	owners := plan.Owners()
 	r := &Routed{Bounds: make([]int32, owners+1), Index: make([][]int32, len(part.Slots)), part: part,
-		dim: dim}
+		only: only}
 	occurrences, grouped := 0, 0 // grouped: in slots that may share rows with others
 	for s, slot := range part.Slots {
 		if r.skips(&schema.Slots[s]) {
@@ -125,8 +128,10 @@ func (r *Routed) routeSlots(pool gemm.Pool, schema *batch.Schema, scratch *routi
 	return all[:r.slots[len(r.Index)]]
 }
 
-// skips reports whether the ids of a slot are not resolved, because its rows have another dimension.
-func (r *Routed) skips(slot *batch.Slot) bool { return r.dim > 0 && slot.Dim != r.dim }
+// skips reports whether the ids of a slot are not resolved, because its rows are of another kind.
+func (r *Routed) skips(slot *batch.Slot) bool {
+	return r.only != rowKind{} && r.only != rowKind{slot.Dim, slot.Class}
+}
 
 // sharedOccurrences is the least number of occurrences whose work is shared: at some 10 ns each, they take
 // ten times as long as waking a goroutine does.

@@ -38,6 +38,10 @@
 //   - Eviction is second chance, where Persia keeps the exact order of last use. It takes one bit a row
 //     instead of two links, and has as many hits on Zipf ids. In return, sync equals sequential with eviction
 //     only on one PS with as many ranks.
+//   - Several tables can share a bound (Room). Each keeps room for its first rows and evicts its own, as
+//     slabs do not move between tables. The price is that a table whose rows are rare may keep them longer
+//     than the order of reads over all tables would, and that a table that comes late, when others have
+//     taken the room, has no more than its first rows for good.
 //   - Narrow rows round at random, keyed by (seed, sign, updates, element). Small updates add up on average,
 //     and bits depend on neither order nor shards. Each element and update takes a random number.
 //   - Narrow rows are widened, updated by the kernels of float32 and rounded, 32 rows at a time. There is one

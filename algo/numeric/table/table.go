@@ -98,6 +98,7 @@ type Table struct {
 	config    Config
 	arena     Arena
 	maxRows   int
+	room      *Room  // shared with other tables; nil: none
 	rowBytes  int    // header, embedding and state
 	stateAt   int    // bytes from a row to its state
 	rounding  uint64 // key of the random bits of rounding
@@ -223,6 +224,9 @@ func (t *Table) claim(sign, hash uint64) (int, error) {
 
 // limit describes what keeps a full table from growing.
 func (t *Table) limit() string {
+	if t.room != nil {
+		return t.room.limit(t)
+	}
 	if t.rows == t.maxRows {
 		return fmt.Sprintf("%d rows of at most %d; raise max rows, let it evict, or use more shards",
 			t.rows, t.maxRows)
@@ -235,7 +239,7 @@ func (t *Table) limit() string {
 // reserve makes room for one more row. The error is ErrFull itself, since a table that
 // evicts gets it for every new row, or the error of the arena.
 func (t *Table) reserve() error {
-	if t.rows == t.maxRows {
+	if t.rows == t.maxRows || !t.room.hasRow(t) {
 		return ErrFull
 	}
 	need, slabBytes := 0, t.rowBytes<<t.slabShift
@@ -248,6 +252,9 @@ func (t *Table) reserve() error {
 		need += bytes
 	}
 	if most := t.config.MaxBytes; most > 0 && t.Memory()+unit.Bytes(need) > most {
+		return ErrFull
+	}
+	if need > 0 && !t.room.hasBytes(t, need) {
 		return ErrFull
 	}
 	if t.index.full() {
@@ -279,10 +286,10 @@ func (t *Table) initialize(row int, sign uint64) {
 }
 
 // Clone returns a table of the same rows that shares no memory with t except
-// the optimizer. Its rows, present and future, live on the heap.
+// the optimizer. Its rows, present and future, live on the heap. It is in no Room.
 func (t *Table) Clone() *Table {
 	clone := *t
-	clone.arena, clone.work, clone.frozen, clone.noted = Heap{}, []*chunk{{}}, nil, nil
+	clone.arena, clone.work, clone.frozen, clone.noted, clone.room = Heap{}, []*chunk{{}}, nil, nil, nil
 	clone.index = t.index.clone()
 	clone.slabs = slices.Clone(t.slabs)
 	size := t.rowBytes << t.slabShift

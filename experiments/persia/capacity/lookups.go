@@ -188,7 +188,7 @@ func (c *curve) price(rates *probe.Result, s *measuredSize, drift float64) (read
 	w := cost.Workload{Rows: float64(s.Rows), RowDim: curveDim, RowBytes: valueBytes, RowState: stateBytes}
 	prices := cost.NewPrices(h.Resolve(), &j, &model.Layout{}, &w, true)
 	perRow := func(c device.HostCost) float64 { return float64(max(c.Core, c.Memory)) / rows }
-	return perRow(prices.ReadRows(rows)), perRow(prices.Apply(rows))
+	return perRow(prices.ReadRows(rows, 1)), perRow(prices.Apply(rows, 1))
 }
 
 // medianInterval returns the median of values with the interval of 95 % that their order gives: the number of

@@ -22,7 +22,7 @@ sys.path.insert(0, folder)
 import predict  # noqa: E402, of the export
 
 columns = json.load(open(os.path.join(folder, "columns.json")))
-rows = predict.Rows(columns["dim"])
+(rows,) = predict.all_rows(columns).values()
 values = np.concatenate([rows.values, rows.zeros[None]])  # the last row is that of unknown ids
 unknown = len(rows.values)
 

@@ -98,12 +98,12 @@ class Model:
         self._program = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self._program)
         self._columns = json.loads((exported / "columns.json").read_text("utf-8"))
-        self._rows = self._program.Rows(self._columns["dim"])
+        self._rows = self._program.all_rows(self._columns)
         self._network: Any = None
 
     def __repr__(self) -> str:
-        rows, dim = len(self._rows.keys), self._columns["dim"]
-        return f"tandem.Model({str(self.folder)!r}): {rows} rows of {dim} values"
+        rows = ", ".join(f"{len(rows.keys)} rows of {dim} values" for dim, rows in self._rows.items())
+        return f"tandem.Model({str(self.folder)!r}): {rows}"
 
     @property
     def slots(self) -> List[str]:
@@ -123,12 +123,13 @@ class Model:
             others = ", ".join(s["name"] for s in self._columns["slots"] if "derived" not in s)
             raise Error(f"there is no slot {slot} of one column; there are {others}")
         ids, one, program = list(ids), {**found[0], "separator": ""}, self._program
-        values = np.zeros((len(ids), self._columns["dim"]), np.float32)
+        rows = self._rows[one["dim"]]
+        values = np.zeros((len(ids), one["dim"]), np.float32)
         text = program.parquet_text if self._columns["table"]["format"] == "parquet" else str
         for i, given in enumerate(ids):
             identity = program.identities(text(getattr(given, "item", lambda: given)()), one)[0]
-            values[i] = self._rows.sum(program.signs(one, identity, self._columns["prefix_bits"]),
-                                       {"mean": False, "sqrt_scaling": False})
+            values[i] = rows.sum(program.signs(one, identity, self._columns["prefix_bits"]),
+                                 {"mean": False, "sqrt_scaling": False})
         pandas = _pandas()
         return values if pandas is None else pandas.DataFrame(values, index=pandas.Index(ids, name=slot))
 
