@@ -38,7 +38,7 @@ type tried struct {
 	Model   string             `json:"model"`
 	Derived bool               `json:"derived,omitempty"` // with the derived slots
 	Wide    bool               `json:"wide,omitempty"`    // those of pairs have weights alone (model.wide)
-	Part    bool               `json:"part,omitempty"`    // on a part of the rows, to choose what to try on all
+	Part    bool               `json:"part,omitempty"`    // on a part of the rows, to choose what all see
 	Rows    int                `json:"rows"`              // training rows held back
 	Epochs  int                `json:"epochs"`            // with the lowest log loss on these rows
 	Curve   []evaluation.Point `json:"curve"`             // after each epoch, on these rows
