@@ -318,8 +318,8 @@ func TestNewRefuses(t *testing.T) {
 			t.Model.Kind, t.Model.EmbeddingDim = model.DLRM, 4
 		}, "rows of 3 values"},
 		{"rows of other lengths than the model's", func(t *job.Job, _ *exectest.Columns) {
-			t.Model.EmbeddingDim, t.Rows.Capacity = 4, 100
-		}, "slot tags has rows of 3 values, and rows.capacity needs rows of the 4 values"},
+			t.Model.EmbeddingDim, t.Rows.Hot = 4, job.Hot{Auto: true}
+		}, "slot tags has rows of 3 values, and rows.hot needs rows of the 4 values"},
 		{"dense optimizer", func(t *job.Job, _ *exectest.Columns) { t.Model.Optimizer.Kind = "lion" },
 			"lion"},
 		{"row optimizer", func(t *job.Job, _ *exectest.Columns) { t.Rows.Optimizer.Kind = "lion" }, "lion"},

@@ -47,7 +47,7 @@ func TestModuleOfATableIsTrained(t *testing.T) {
 	}
 	printed := strings.Join(strings.Fields(stdout.String()), " ")
 	for _, words := range []string{"Constant of net.py, in PyTorch " + moduletest.Version,
-		"of a torch, whose log loss there is 0.6931", "Simulated: the same job on 2 ranks of"} {
+		"│ torch (chosen) │ without │ 480 │ 1 │ 0.6931 │", "Simulated: the same job on 2 ranks of"} {
 		if !strings.Contains(printed, words) {
 			t.Errorf("no %q in %s", words, &stdout)
 		}
