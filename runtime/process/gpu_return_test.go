@@ -30,7 +30,7 @@ func TestKilledRanksOnGPUsComeBack(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			var logged log
-			s := setting{Training: small(job.Sync), Steps: 50, stderr: &logged}
+			s := setting{Training: small(job.Sync), Steps: 100, stderr: &logged}
 			s.Training.Training.Seed, s.Training.Wire.Retry = seed+1, 100*unit.Millisecond
 			s.Training.Model.Device.CUDA, s.Training.Model.Optimizer.Kind = true, opt.Adam
 			s.Training.Roles.RankRecovery, s.Training.Rows.Hot.Share = true, 0.02
