@@ -131,12 +131,13 @@ func (m *maker) drawCurves(e *Exhibit, experiment string, theirs paper.FinalAUC)
 	f := &report.Figure{Name: e.Name, Title: "AUC against samples: " + theirs.Set + ", 8 ranks",
 		X: report.Axis{Label: "samples (millions)"},
 		Y: report.Axis{Label: "AUC on the test rows, the paper’s moved"}}
-	for i, x := range []struct {
-		name string
-		run  *run
+	for _, x := range []struct {
+		name  string
+		run   *run
+		color int
 	}{
-		{"hybrid, τ = 9", a.hybrid}, {"sync", a.sync}, {"sync, step per rank", a.byRank},
-		{"hybrid, τ = 60", a.late}, {"async-ps", a.async}, {"hybrid, hot rows", a.hot},
+		{"hybrid, τ = 9", a.hybrid, 0}, {"sync", a.sync, 1}, {"sync, step per rank", a.byRank, 2},
+		{"hybrid, τ = 60", a.late, 3}, {"async-ps", a.async, 4}, {"hybrid, hot rows", a.hot, 2},
 	} {
 		if x.run == nil {
 			continue
@@ -145,8 +146,8 @@ func (m *maker) drawCurves(e *Exhibit, experiment string, theirs paper.FinalAUC)
 		if points == nil { // all its trainings diverged
 			continue
 		}
-		f.Lines = append(f.Lines, report.Band(i, points),
-			report.Line{Name: x.name, Color: i, Points: middles(points)})
+		f.Lines = append(f.Lines, report.Band(x.color, points),
+			report.Line{Name: x.name, Color: x.color, Points: middles(points)})
 	}
 	for _, x := range []struct{ system, color int }{
 		{paper.XDLSync, 1}, {paper.Persia, 0}, {paper.XDLAsync, 4}, {paper.PaddlePaddle, report.Grey},
