@@ -81,8 +81,8 @@ func (r *report) hardlyAGuess(line *row) string {
 		return ""
 	}
 	constant := slices.Repeat([]float32{float32(r.mean)}, len(r.labels))
-	gain, e := r.lossDifference(constant, line.predicted)
-	if gain > sure*e {
+	gain, e := r.lossDifference(constant, line.predicted) // of the first seed
+	if max(gain, r.constantError()-line.Loss()) > sure*e {
 		return ""
 	}
 	return fmt.Sprintf("%s %s is hardly below the %s of a constant guess, by no more than the draw of %d "+
@@ -104,7 +104,7 @@ func (r *report) worseThanBaseline(line *row) string {
 	behind := r.constantError()-line.Loss() < gainLeast*(r.constantError()-baseline.Loss())
 	if !behind && line.predicted != nil && r.job.Model.Kind != model.LogisticRegression {
 		mean, e := r.lossDifference(line.predicted, baseline.predicted) // of the first seed
-		behind = mean > sure*e
+		behind = mean > sure*e && line.Loss() > baseline.Loss()
 	}
 	if !behind {
 		return ""

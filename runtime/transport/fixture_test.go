@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"runtime"
 	"slices"
@@ -195,18 +196,21 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// unused returns an address at which nothing listens.
+// unused returns an address at which nothing listens. Its port is below those that the system gives to
+// whoever asks for any, so that no other process takes it before the test does.
 func unused(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
+	for range 1000 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000)))
+		if err != nil {
+			continue
+		}
+		if err = l.Close(); err != nil {
 			t.Fatal(err)
 		}
-	}()
-	return l.Addr().String()
+		return l.Addr().String()
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // rows makes a message from one NN worker to another.
