@@ -31,14 +31,21 @@ func (r *report) warnings() (all []string) {
 	if note := r.weightNote(); note != "" {
 		all = append(all, note)
 	}
+	var behind []*row
 	for i := range r.Runs {
 		line := &r.Runs[i]
 		for _, text := range []string{r.tooFewSteps(line), r.worseThanConstant(line),
-			r.hardlyAGuess(line), r.worseThanBaseline(line), r.rising(line), r.lostToEviction(line)} {
+			r.hardlyAGuess(line), r.rising(line), r.lostToEviction(line)} {
 			if text != "" {
 				all = append(all, line.Mode+": "+text)
 			}
 		}
+		if r.worseThanBaseline(line) {
+			behind = append(behind, line)
+		}
+	}
+	if behind != nil {
+		all = append(all, r.behindBaseline(behind))
 	}
 	return all
 }
@@ -96,21 +103,35 @@ func (r *report) lossDifference(a, b []float32) (mean, standardError float64) {
 	return metric.LossDifference(a, b, r.labels, r.weights, r.ConstantRMSE > 0)
 }
 
-func (r *report) worseThanBaseline(line *row) string {
+// worseThanBaseline reports whether a model predicts clearly worse than the logistic regression beside it.
+func (r *report) worseThanBaseline(line *row) bool {
 	if len(r.Baselines) == 0 || r.tooFewSteps(line) != "" || r.worseThanConstant(line) != "" {
-		return ""
+		return false
 	}
 	baseline := &r.Baselines[0]
-	behind := r.constantError()-line.Loss() < gainLeast*(r.constantError()-baseline.Loss())
-	if !behind && line.predicted != nil && r.job.Model.Kind != model.LogisticRegression {
-		mean, e := r.lossDifference(line.predicted, baseline.predicted) // of the first seed
-		behind = mean > sure*e && line.Loss() > baseline.Loss()
+	if r.constantError()-line.Loss() < gainLeast*(r.constantError()-baseline.Loss()) {
+		return true
 	}
-	if !behind {
-		return ""
+	if line.predicted == nil || r.job.Model.Kind == model.LogisticRegression {
+		return false
 	}
-	return fmt.Sprintf("%s %s, where the logistic regression has %s: %s", r.errorName(),
-		r.lossText(line.Loss()), r.lossText(baseline.Loss()), r.behindAdvice())
+	mean, e := r.lossDifference(line.predicted, baseline.predicted) // of the first seed
+	return mean > sure*e && line.Loss() > baseline.Loss()
+}
+
+// behindBaseline is one warning about all modes whose models are worse than the logistic regression.
+func (r *report) behindBaseline(lines []*row) string {
+	var modes []string
+	var losses []float64
+	for _, line := range lines {
+		modes, losses = append(modes, line.Mode), append(losses, line.Loss())
+	}
+	text := r.lossText(slices.Min(losses))
+	if most := r.lossText(slices.Max(losses)); most != text {
+		text += " to " + most
+	}
+	return fmt.Sprintf("%s: %s %s, where the logistic regression has %s: %s", strings.Join(modes, ", "),
+		r.errorName(), text, r.lossText(r.Baselines[0].Loss()), r.behindAdvice())
 }
 
 // behindAdvice is what to do about a model that predicts worse than the regression beside it.

@@ -51,6 +51,18 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// Modes that are all behind the regression share one warning.
+func TestModesThatAreBehindShareAWarning(t *testing.T) {
+	r := report{Seeds: 1, Baselines: []row{{measures: lost(0.4)}}, guess: guess{ConstantLogLoss: 0.5}}
+	for mode, loss := range []float64{0.43, 0.41, 0.45} {
+		r.Runs = append(r.Runs, row{Mode: []string{"a", "b", "c"}[mode], Steps: 100, measures: lost(loss)})
+	}
+	const want = "a, c: log loss 0.4300 to 0.4500, where the logistic regression has 0.4000: "
+	if got := r.warnings(); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		t.Errorf("%q, want one that begins with %q", got, want)
+	}
+}
+
 // modelOf returns a model that gives each test row's label the same probability.
 func modelOf(labels []float32, right float32) row {
 	line := row{Mode: "hybrid", Steps: 100}
