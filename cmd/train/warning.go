@@ -89,7 +89,11 @@ func (r *report) hardlyAGuess(line *row) string {
 	}
 	constant := slices.Repeat([]float32{float32(r.mean)}, len(r.labels))
 	gain, e := r.lossDifference(constant, line.predicted) // of the first seed
-	if max(gain, r.constantError()-line.Loss()) > sure*e {
+	ofAll := r.constantError() - line.Loss()
+	if r.ConstantRMSE > 0 {
+		ofAll *= r.constantError() + line.Loss() // of squares, as gain and e are
+	}
+	if max(gain, ofAll) > sure*e {
 		return ""
 	}
 	return fmt.Sprintf("%s %s is hardly below the %s of a constant guess, by no more than the draw of %d "+

@@ -28,10 +28,9 @@ type Variant struct {
 const networkRows = 200_000
 
 // TryNetworks chooses the number of epochs of the network of each variant. Of more than 200,000 rows, a part
-// of this size decides: the variant whose network does best on the part is tried on all rows, and the next
-// one if that diverges. HoldBack says which rows these are. A
-// network that diverges is left out; the error is that of the last one if none is left. Where ctx ends, the
-// error is its cause.
+// of this size decides (Dataset.HoldBack says which rows): the variant whose network does best on the part is
+// tried on all rows, and the next one if that diverges. A network that diverges is left out; the error is
+// that of the last one if none is left. Where ctx ends, the error is its cause.
 //
 // Cost: up to three trainings of a network, each of at most all epochs of its job, on the rows of the part,
 // and one on all rows. The data sets of all variants stay in memory meanwhile, and so does the part.
@@ -97,9 +96,9 @@ func lowest(all []*Variant, choice func(*Variant) *Choice) (best *Variant) {
 
 // Choose returns the variant, the choice and the job whose model predicts the held-back rows best: of the
 // networks, at least one of which was tried, and with regression also of the regressions of the same rows.
-// The job has the settings of the choice, and the mode of its variant. Where labels
-// follow from single columns, a factorization only adds noise; where pairs of ids share a taste, slots of
-// pairs take from the network what it would learn of each id.
+// The job has the settings of the choice, and the mode of its variant. Where labels follow from single
+// columns, a factorization only adds noise; where pairs of ids share a taste, slots of pairs take from the
+// network what it would learn of each id.
 func Choose(all []*Variant, regression bool) (*Variant, *Choice, job.Job) {
 	best := lowest(all, func(v *Variant) *Choice { return v.Network })
 	network := best.Network

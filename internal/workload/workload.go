@@ -131,41 +131,49 @@ func sum(numbers []float64) (sum float64) {
 	return sum
 }
 
+// remembered returns a function that computes each value once. Points of a prediction, which are simulated at
+// the same time, call it.
+func remembered[K comparable, V any](compute func(K) V) func(K) V {
+	var mu sync.Mutex
+	known := map[K]V{}
+	return func(key K) V {
+		mu.Lock()
+		defer mu.Unlock()
+		value, ok := known[key]
+		if !ok {
+			value = compute(key)
+			known[key] = value
+		}
+		return value
+	}
+}
+
 // packedSizes returns the sizes of compressed ids and signs of neighbouring rows. PSs get no signs of hot
 // rows.
 func packedSizes(schema *batch.Schema, rows *batch.Batch, hot *shard.Hot) *cost.PackedSizes {
-	type key struct {
+	ids := remembered(func(samples int) float64 {
+		return windowMean(rows, samples,
+			func(part batch.Part) int { return len(compress.AppendIDs(nil, part.Slots)) })
+	})
+	type sent struct {
 		samples int
-		plan    shard.Plan // zero for ids
+		plan    shard.Plan
 	}
-	var mu sync.Mutex // points of a prediction are simulated at the same time
-	known := map[key]float64{}
-	mean := func(k key, size func(part batch.Part) int) float64 {
-		mu.Lock()
-		defer mu.Unlock()
-		mean, ok := known[k]
-		if !ok {
-			mean = windowMean(rows, k.samples, size)
-			known[k] = mean
-		}
-		return mean
-	}
+	signs := remembered(func(s sent) float64 {
+		return windowMean(rows, s.samples, func(part batch.Part) (size int) {
+			routed := route.RouteByDim(nil, schema, part, s.plan)
+			for p := range s.plan.Servers() {
+				size += compress.PackSigns(routed.ShardSigns(p), schema.PrefixBits).Size()
+			}
+			return size
+		})
+	})
 	return &cost.PackedSizes{
 		IDs: func(samples int) float64 {
-			scale := max(1, float64(samples)/float64(rows.Samples))
-			return scale * mean(key{samples: samples}, func(part batch.Part) int {
-				return len(compress.AppendIDs(nil, part.Slots))
-			})
+			return max(1, float64(samples)/float64(rows.Samples)) * ids(samples)
 		},
 		Signs: func(samples int, plan shard.Plan) float64 {
-			plan = plan.WithHot(hot)
-			return mean(key{samples, plan}, func(part batch.Part) (size int) {
-				routed := route.RouteByDim(nil, schema, part, plan)
-				for p := range plan.Servers() {
-					size += compress.PackSigns(routed.ShardSigns(p), schema.PrefixBits).Size()
-				}
-				return size
-			}) / float64(plan.Servers())
+			return signs(sent{samples, plan.WithHot(hot)}) / float64(plan.Servers())
 		},
 	}
 }
@@ -224,23 +232,14 @@ func windows(rows *batch.Batch, samples int) (count int, part func(window int) b
 // countDistinct returns a function that returns the mean numbers of distinct signs, by their place in
 // batch.Dims, among a number of samples.
 func countDistinct(schema *batch.Schema, rows *batch.Batch) func(samples int) []float64 {
-	var mu sync.Mutex // points of a prediction are simulated at the same time
-	known := map[int][]float64{}
-	return func(samples int) []float64 {
-		mu.Lock()
-		defer mu.Unlock()
-		if means, ok := known[samples]; ok {
-			return means
-		}
-		places := max(len(schema.Dims().Lengths()), 1)
-		means := windowMeans(rows, samples, places, func(part batch.Part, sums []int) {
+	places := max(len(schema.Dims().Lengths()), 1)
+	return remembered(func(samples int) []float64 {
+		return windowMeans(rows, samples, places, func(part batch.Part, sums []int) {
 			for place, r := range route.RouteByDim(nil, schema, part, shard.Rows(1)).Routed {
 				sums[place] += len(r.Signs)
 			}
 		})
-		known[samples] = means
-		return means
-	}
+	})
 }
 
 // expect returns the expected workload, and the schema, of generated data.
@@ -289,14 +288,7 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 // expectDistinct returns a function that returns the expected numbers of distinct rows of groups, by the
 // place of their class, among a number of samples.
 func expectDistinct(groups []*group, places int) func(samples int) []float64 {
-	var mu sync.Mutex // points of a prediction are simulated at the same time
-	known := map[int][]float64{}
-	return func(samples int) []float64 {
-		mu.Lock()
-		defer mu.Unlock()
-		if expected, ok := known[samples]; ok {
-			return expected
-		}
+	return remembered(func(samples int) []float64 {
 		expected := make([]float64, places)
 		for _, g := range groups {
 			ids := 0.0
@@ -305,9 +297,8 @@ func expectDistinct(groups []*group, places int) func(samples int) []float64 {
 			}
 			expected[g.place] += g.rows(ids)
 		}
-		known[samples] = expected
 		return expected
-	}
+	})
 }
 
 // group is a set of generated columns that share rows. No id is in two of the columns.

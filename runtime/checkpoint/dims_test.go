@@ -61,11 +61,9 @@ func untrainedUnequal(t *testing.T, j job.Job) exec.State {
 	return e.Model().State()
 }
 
-// A model whose slots differ in dimension has a file of rows for each dimension of each PS. It is restored on
-// any number of PSs, and without roles, with all rows, and it predicts as its training did.
-func TestModelsOfDimensionsBySlot(t *testing.T) {
-	j := exectest.Job(2, 2)
-	state := trainUnequal(t, j, unequal(), train.Options{})
+// mustSave returns the model of a state, opened again and verified.
+func mustSave(t *testing.T, j job.Job, state exec.State) *checkpoint.Checkpoint {
+	t.Helper()
 	folder := filepath.Join(t.TempDir(), "model")
 	if err := checkpoint.Save(folder, manifest(j), state); err != nil {
 		t.Fatal(err)
@@ -74,6 +72,15 @@ func TestModelsOfDimensionsBySlot(t *testing.T) {
 	if err := c.Verify(); err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// A model whose slots differ in dimension has a file of rows for each dimension of each PS. It is restored on
+// any number of PSs, and without roles, with all rows, and it predicts as its training did.
+func TestModelsOfDimensionsBySlot(t *testing.T) {
+	j := exectest.Job(2, 2)
+	state := trainUnequal(t, j, unequal(), train.Options{})
+	c := mustSave(t, j, state)
 	var names []string
 	for _, f := range c.Files {
 		if strings.HasPrefix(f.Name, "rows-") {
@@ -164,14 +171,7 @@ func ownRows() (job.Job, *exectest.Columns) {
 func TestModelsOfSettingsBySlot(t *testing.T) {
 	j, rows := ownRows()
 	state := trainUnequal(t, j, rows, train.Options{})
-	folder := filepath.Join(t.TempDir(), "model")
-	if err := checkpoint.Save(folder, manifest(j), state); err != nil {
-		t.Fatal(err)
-	}
-	c := mustOpen(t, folder)
-	if err := c.Verify(); err != nil {
-		t.Fatal(err)
-	}
+	c := mustSave(t, j, state)
 	wanted := []checkpoint.DimRows{{Dim: 3, StateValues: 3}, {Dim: 3, Class: 1, Precision: "bf16"},
 		{Dim: 3, StateValues: 7, Class: 2}}
 	if r := c.Manifest.Rows; c.Version != checkpoint.VersionClasses || !slices.Equal(r.Dims, wanted) ||

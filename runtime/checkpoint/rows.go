@@ -511,23 +511,17 @@ func (d *DamagedRow) Unwrap() error { return d.Err }
 
 // Trained visits all rows that have been updated, with their signs. The embedding holds until the next row.
 // Checkpoint.Verify must have been called: Trained checks nothing.
-func (r *RowReader) Trained() iter.Seq2[uint64, []float32] { return r.trained(nil) }
+func (r *RowReader) Trained() iter.Seq2[uint64, []float32] { return r.TrainedOf(0) }
 
-// TrainedOf is Trained of the rows whose embeddings have a number of values. It reads no others.
+// TrainedOf is Trained of the rows whose embeddings have a number of values; 0: of all. It reads no others.
 func (r *RowReader) TrainedOf(values int) iter.Seq2[uint64, []float32] {
-	return r.trained(func(length int) bool { return length == values })
-}
-
-// trained is Trained of the rows of some lengths; nil: of all.
-func (r *RowReader) trained(wanted func(length int) bool) iter.Seq2[uint64, []float32] {
 	return func(yield func(sign uint64, embedding []float32) bool) {
 		for shelf, f := range r.files {
 			place := shelf % len(r.lengths)
-			length := r.lengths[place]
-			if wanted != nil && !wanted(length) {
+			if values != 0 && r.lengths[place] != values {
 				continue
 			}
-			embedding := make([]float32, length)
+			embedding := make([]float32, r.lengths[place])
 			width := r.width(place)
 			for b := range f.batches() {
 				for i, sign := range b.Signs {

@@ -61,10 +61,17 @@ func (w *Workload) named() (classes []batchClass) {
 	if len(w.Classes) == 0 {
 		return w.alike(0)
 	}
-	all := 0.0
 	for _, c := range w.Classes {
-		all += c.Named
 		classes = append(classes, batchClass{RowClass: c, share: c.Named})
+	}
+	return shared(classes)
+}
+
+// shared divides shares by their sum.
+func shared(classes []batchClass) []batchClass {
+	all := 0.0
+	for _, c := range classes {
+		all += c.share
 	}
 	for i := range classes {
 		if all > 0 {
@@ -91,19 +98,12 @@ func (w *Workload) batchClasses(s *BatchSize) (classes []batchClass) {
 	if len(w.Classes) == 0 {
 		return w.alike(s.NewRows)
 	}
-	all := 0.0
 	for _, c := range w.Classes {
 		distinct := c.Distinct(int(s.Samples))
-		all += distinct
 		classes = append(classes, batchClass{c, distinct,
 			newShare(c.Created, w.Trained/float64(s.Samples), distinct)})
 	}
-	for i := range classes {
-		if all > 0 {
-			classes[i].share /= all
-		}
-	}
-	return classes
+	return shared(classes)
 }
 
 // dimOf returns the values of a row in the mean over classes, by their shares.

@@ -55,14 +55,21 @@ type lengthPlan struct {
 	Steps int            `yaml:"steps"`
 }
 
-// newLengthPlan returns a plan with the model, the optimizers and the rates of the experiment convergence.
-// The length is that of Persia's run on Criteo, read off a figure (Lian and others, KDD 2022).
-func newLengthPlan(o report.Options, taus []int, steps int) *lengthPlan {
+// persiaRun returns a job with the model and the optimizers of the experiment convergence, at some rates of
+// rows and network.
+func persiaRun(rows, dense float64) job.Job {
 	j := job.Default()
 	j.Roles.Ranks, j.Model.EmbeddingDim, j.Model.Top = 8, 16, []int{64, 32}
-	j.Rows.Optimizer.Kind, j.Rows.Optimizer.Rate = opt.RowwiseAdagrad, 0.06
-	j.Model.Optimizer.Rate, j.Training.GlobalBatch, j.Training.Shuffle = 0.001, 4096, false
+	j.Rows.Optimizer.Kind, j.Rows.Optimizer.Rate = opt.RowwiseAdagrad, rows
+	j.Model.Optimizer.Rate, j.Training.GlobalBatch, j.Training.Shuffle = dense, 4096, false
 	j.Cluster = job.PersiaCluster()
+	return j
+}
+
+// newLengthPlan returns a plan with the rates of the experiment convergence. The length is that of Persia's
+// run on Criteo, read off a figure (Lian and others, KDD 2022).
+func newLengthPlan(o report.Options, taus []int, steps int) *lengthPlan {
+	j := persiaRun(0.06, 0.001)
 	data := job.Synthetic{Preset: job.PresetCriteo, TestRows: 200_000, Stream: true}
 	p := &lengthPlan{
 		Seed: o.Seed, Seeds: o.Seeds, Job: j, Taus: taus, Steps: cmp.Or(steps, 10_800),

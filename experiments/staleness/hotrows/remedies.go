@@ -73,16 +73,12 @@ type remedyPlan struct {
 
 const remedyTau = 9
 
-// newRemedyPlan returns a plan with the model of the experiment convergence. The nominal rates are those
-// which short runs of sync and of hybrid chose there on Avazu.
+// newRemedyPlan returns a plan whose nominal rates are those which short runs of sync and of hybrid chose in
+// the experiment convergence on Avazu.
 func newRemedyPlan(o report.Options, steps int) *remedyPlan {
-	j := job.Default().InMode(job.Hybrid)
-	tau := remedyTau
-	j.Roles.Ranks, j.Model.EmbeddingDim, j.Model.Top = 8, 16, []int{64, 32}
-	j.Rows.Optimizer.Kind, j.Rows.Optimizer.Rate = opt.RowwiseAdagrad, 0.18
-	j.Model.Optimizer.Rate, j.Training.GlobalBatch, j.Training.Shuffle = 0.003, 4096, false
+	j, tau := persiaRun(0.18, 0.003), remedyTau
+	j = j.InMode(job.Hybrid)
 	j.Training.Staleness, j.Training.Prefetch, j.Training.Scale = &tau, tau+1, job.ScaleGlobal
-	j.Cluster = job.PersiaCluster()
 	data := job.Synthetic{Preset: "avazu", TestRows: 200_000, Stream: true}
 	p := &remedyPlan{
 		Seed: o.Seed, Seeds: o.Seeds, Job: j, Steps: cmp.Or(steps, 480), TuningSeeds: 2,
