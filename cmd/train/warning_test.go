@@ -112,6 +112,26 @@ func TestModelsThatGainLittleAreNamed(t *testing.T) {
 	}
 }
 
+// The same holds for numbers as labels, whose squared errors are compared: of small labels these are far
+// below the RMSE.
+func TestASmallGainInSquaredErrorIsNamed(t *testing.T) {
+	var labels, predicted []float32
+	for i := range 100 {
+		label, right := 0.02*float32(i%2), float32(1)
+		if i%5 > 2 { // of two in five, which leaves a gain of about one standard error
+			right = -1
+		}
+		labels, predicted = append(labels, label), append(predicted, 0.01+right*(label-0.01)/5)
+	}
+	line := row{Mode: "hybrid", Steps: 100, predicted: predicted}
+	line.RMSE = metric.RMSE(predicted, labels, nil)
+	r := report{Seeds: 1, Runs: []row{line}, guess: guess{ConstantRMSE: 0.01, mean: 0.01, labels: labels}}
+	r.job.Model.Loss = model.SquaredLoss
+	if got := r.warnings(); len(got) != 1 || !strings.Contains(got[0], "is hardly below the") {
+		t.Errorf("%q", got)
+	}
+}
+
 // After a single epoch nothing advises fewer.
 func TestNothingAdvisesFewerEpochsThanOne(t *testing.T) {
 	for epochs, want := range map[int]bool{1: false, 2: true} {

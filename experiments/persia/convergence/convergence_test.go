@@ -24,7 +24,7 @@ const (
 	doubling        = -0.0030 // of the global batch
 	ofRanks         = -0.0010 // of the ranks of hybrid, each doubling
 	asyncEffect     = -0.0070
-	hotEffect       = 0.0004  // of hot rows, on hybrid
+	hotEffect       = 0.0040  // of hot rows, on hybrid
 	offRate         = -0.0100 // of a factor e between the rate of rows and the best, which is lower if late
 )
 
