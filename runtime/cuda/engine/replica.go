@@ -38,6 +38,7 @@ type replica struct {
 	pooled  []float32 // where Backward writes the gradients of the pooled embeddings
 	bare    bool      // without copies of samples and of their gradients: see Measured
 	rows    *rows     // nil: PSs have them
+	joined  *link     // nil until it meets others
 	// gathered has a bucket of every rank, to be summed along the tree.
 	gathered cuda.Address
 }

@@ -18,8 +18,14 @@ import (
 // go to a stream of their own, so that a bucket is summed while the next is computed.
 type member struct {
 	*replica
+	*link
+}
+
+// link is what connects a rank with the others. What frees the memory of a replica must not keep the replica,
+// so it is apart.
+type link struct {
 	stream *cuda.Stream
-	with   *cuda.Communicator
+	with   *cuda.Communicator // nil: it has met none yet
 }
 
 // Sums implements dense.Summer. The gradients of a single rank are the sum, and stay where they are.
@@ -30,7 +36,9 @@ func (t *trainer) SumBucket(bucket int32, given []*model.Vector, c dense.Collect
 	if t.ranks == 1 {
 		return nil
 	}
-	if t.members == nil {
+	// Another part of a run has another collective, and may have other processes: one that waited for a
+	// process that died between the parts would wait for ever.
+	if t.members == nil || t.met != c {
 		if err := t.meet(c); err != nil {
 			return err
 		}
@@ -84,8 +92,11 @@ func (t *trainer) UpdateRows() error {
 // GiveUpRows implements model.RowsTrainer.
 func (t *trainer) GiveUpRows() { t.abort() }
 
-// meet connects the ranks: rank 0 names the communicator, and the ranks exchange the name over the host.
+// meet connects the ranks, and ends the connection that they have: rank 0 names the communicator, and the
+// ranks exchange the name over the host.
 func (t *trainer) meet(c dense.Collective) error {
+	t.abort()
+	t.members = nil
 	ranks := slices.Sorted(maps.Keys(t.replicas))
 	if len(ranks) > len(t.devices) {
 		return fmt.Errorf("wire.all-reduce = %s needs a GPU for each rank: %d ranks of this process share "+
@@ -110,7 +121,7 @@ func (t *trainer) meet(c dense.Collective) error {
 		err = errors.Join(err, <-ended)
 	}
 	if err == nil {
-		t.members = members
+		t.members, t.met = members, c
 	}
 	return err
 }
@@ -151,22 +162,25 @@ func (t *trainer) exchangeID(ranks []int, c dense.Collective) (id cuda.UniqueID,
 // join connects a rank of this process with all others.
 func (t *trainer) join(ctx context.Context, id cuda.UniqueID, rank int) (*member, error) {
 	r := t.replicas[rank]
-	m := &member{replica: r, stream: r.memory.stream()}
+	if r.joined == nil {
+		r.joined = &link{stream: r.memory.stream()}
+		r.memory.closers = append(r.memory.closers, r.joined)
+	}
 	if r.memory.err != nil {
 		return nil, r.memory.err
 	}
 	var err error
-	if m.with, err = r.device.NewCommunicator(ctx, id, t.ranks, rank); err == nil {
-		r.memory.closers = append(r.memory.closers, aborted{m.with})
-	}
-	return m, err
+	r.joined.with, err = r.device.NewCommunicator(ctx, id, t.ranks, rank)
+	return &member{r, r.joined}, err
 }
 
-// aborted is a communicator that is freed without waiting for other ranks.
-type aborted struct{ with *cuda.Communicator }
-
-// Close implements io.Closer.
-func (a aborted) Close() error { return a.with.Abort() }
+// Close implements io.Closer: it frees the communicator without waiting for other ranks.
+func (l *link) Close() error {
+	if l.with == nil {
+		return nil
+	}
+	return l.with.Abort()
+}
 
 // longestBucket returns the largest number of values that a bucket has on the device.
 func (r *replica) longestBucket() (n int) {
@@ -222,6 +236,6 @@ func (t *trainer) abort() {
 		t.meeting.giveUp()
 	}
 	for _, m := range t.members {
-		_ = m.with.Abort()
+		_ = m.link.Close()
 	}
 }

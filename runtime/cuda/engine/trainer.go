@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/dense"
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
 	"tandem/runtime/cuda"
@@ -93,6 +94,7 @@ type trainer struct {
 	program  *model.Program
 	replicas map[int]*replica // by rank, those that sum on their devices or have rows there
 	members  []*member        // in rank order, once the ranks have met
+	met      dense.Collective // over which they have
 	meeting  *meeting         // of ranks that have rows together
 }
 
