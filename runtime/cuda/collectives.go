@@ -111,12 +111,13 @@ func (d *Device) NewCommunicator(ctx context.Context, id UniqueID, ranks, rank i
 	config := &ncclConfig{size: uint64(unsafe.Sizeof(ncclConfig{})), magic: ncclMagic, version: ncclVersion,
 		cgaClusterSize: ncclUndefined}
 	handle := new(uintptr)
-	arguments := initArguments(uintptr(unsafe.Pointer(handle)), uintptr(ranks), &id, uintptr(rank),
-		uintptr(unsafe.Pointer(config)))
+	name := &id
+	arguments := initArguments(uintptr(unsafe.Pointer(handle)), uintptr(ranks),
+		uintptr(unsafe.Pointer(name)), uintptr(rank), uintptr(unsafe.Pointer(config)), *name)
 	code, err := d.callOther(&nccl.initRank, arguments...)
 	runtime.KeepAlive(config)
 	runtime.KeepAlive(handle)
-	runtime.KeepAlive(&id)
+	runtime.KeepAlive(name)
 	c.handle = *handle
 	if err == nil {
 		err = c.await(ctx, &nccl.initRank, code)
@@ -131,14 +132,16 @@ func (d *Device) NewCommunicator(ctx context.Context, id UniqueID, ranks, rank i
 // initArguments arranges the arguments of ncclCommInitRankConfig, whose third is a structure of 128 bytes
 // by value. Where structures of this size travel on the stack, the registers of the first six arguments
 // that are integers take the others, and the words of the structure follow. Elsewhere the function receives
-// its address.
-func initArguments(handle, ranks uintptr, id *UniqueID, rank, config uintptr) []uintptr {
+// its address. The directive puts what the addresses name on the heap, since stacks move.
+//
+//go:uintptrescapes
+func initArguments(handle, ranks, id, rank, config uintptr, value UniqueID) []uintptr {
 	if !structsOnStack {
-		return []uintptr{handle, ranks, uintptr(unsafe.Pointer(id)), rank, config}
+		return []uintptr{handle, ranks, id, rank, config}
 	}
 	arguments := []uintptr{handle, ranks, rank, config, 0, 0}
-	for i := 0; i < len(id); i += 8 {
-		arguments = append(arguments, uintptr(binary.NativeEndian.Uint64(id[i:])))
+	for i := 0; i < len(value); i += 8 {
+		arguments = append(arguments, uintptr(binary.NativeEndian.Uint64(value[i:])))
 	}
 	return arguments
 }
