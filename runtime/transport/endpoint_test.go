@@ -173,19 +173,22 @@ func testCloseWhileSending(t *testing.T) {
 	nodes := cluster(t, mailboxes[0], mailboxes[1])
 	sent := make([]int, 2)
 	payload := make(exec.DenseShard, 10_000)
-	var wait sync.WaitGroup
+	var wait, begun sync.WaitGroup
+	begun.Add(2)
 	for from, n := range nodes {
 		wait.Go(func() {
 			for sent[from] < 2000 && n.Send(rows(from, 1-from, sent[from]), payload) == nil {
-				sent[from]++
+				if sent[from]++; sent[from] == 1 {
+					begun.Done()
+				}
 			}
 		})
 	}
-	time.Sleep(5 * time.Millisecond)
+	begun.Wait()
 	closeAll(t, nodes)
 	wait.Wait()
 	for from, count := range sent {
-		if got := len(mailboxes[1-from].messages); got != count || count == 0 {
+		if got := len(mailboxes[1-from].messages); got != count {
 			t.Errorf("%d of %d messages from %d arrived", got, count, from)
 		}
 		if len(mailboxes[from].losses) > 0 {
