@@ -99,7 +99,7 @@ func outlives(t *testing.T, j job.Job, victim msg.Address, kind string, at int) 
 	}
 	got, err := s.run(t.Context(), o, func(made *Cluster) {
 		c = made
-		c.options.Hang = 2 * time.Second
+		c.options.Hang = hangLimit
 		before := c.options.Command
 		c.options.Command = func(s Start) []string {
 			if kind == "cut" && s.Process.Has(victim) {
