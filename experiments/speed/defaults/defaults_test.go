@@ -155,16 +155,70 @@ func TestExtend(t *testing.T) {
 	if added == nil || added.LogLoss < 8 { // the guess is 0, and half of the labels are 1
 		t.Fatalf("%+v", got[0])
 	}
+	if want.Columns = got[0].Columns; !strings.HasPrefix(want.Columns, "sha256:") {
+		t.Errorf("digest %q", want.Columns)
+	}
 	want.Peers = append(want.Peers[:1:1], peer{Name: "catboost", AUC: 0.5, LogLoss: added.LogLoss})
 	if !reflect.DeepEqual(got, []*result{&want, &other}) {
 		t.Errorf("%+v, want %+v", got[0], want)
 	}
+	p.Retrained = true
+	first.AUC, first.Peers = 0.1, append(first.Peers, peer{Name: "catboost", AUC: 0.3})
+	if got, err = measure(experimentName); err != nil || got[0].AUC < 0.89 || got[0].Model == "" ||
+		got[0].peer("catboost").AUC != 0.3 {
+		t.Errorf("trained again: %+v, error %v", got[0], err)
+	}
+	first.Columns = "sha256:0"
+	if _, err := measure(experimentName); err == nil || !strings.Contains(err.Error(), "other values") {
+		t.Errorf("error %v", err)
+	}
+	first.Columns, p.Retrained, first.Peers = "", false, first.Peers[:1]
 	first.TestPositives++
 	for name, problem := range map[string]string{experimentName: "other rows than in the earlier run",
 		"tau": `the numbers of "tau"`} {
 		if _, err := measure(name); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("error %v, want %s", err, problem)
 		}
+	}
+}
+
+// Libraries that were fitted to the rows of a split are not fitted again: of a table with test rows, on no
+// split.
+func TestFittedLibrariesAreKept(t *testing.T) {
+	p := &plan{Libraries: []string{"sklearn", "catboost"}}
+	fitted := []*result{
+		{Table: "adult-income", Seed: 1, Peers: []peer{{Name: "catboost", AUC: 0.9}}},
+		{Table: "parity", Seed: 1, Peers: []peer{{Name: "catboost", AUC: 0.8}}},
+		{Table: "parity", Seed: 2, Peers: []peer{{Name: "sklearn", AUC: 0.7}}},
+	}
+	for _, one := range tables(false) {
+		want := map[string]string{"adult-income": "[0.9] [sklearn]", "parity": "[0.7] [catboost]"}[one.Name]
+		if want == "" {
+			continue
+		}
+		peers, missing := p.kept(split{one, 2}, fitted)
+		var scores []float64
+		for _, kept := range peers {
+			scores = append(scores, kept.AUC)
+		}
+		if got := fmt.Sprint(scores, missing); got != want {
+			t.Errorf("%s: %s, want %s", one.Name, got, want)
+		}
+	}
+}
+
+// Tables are measured in the order in which they are named.
+func TestNamedTables(t *testing.T) {
+	all := tables(false)
+	some, err := named(all, []string{"frappe", "parity"})
+	if err != nil || len(some) != 2 || some[0].Name != "frappe" || some[1].Name != "parity" {
+		t.Errorf("%+v, error %v", some, err)
+	}
+	if _, err := named(all, []string{"pairity"}); err == nil || !strings.Contains(err.Error(), "parity") {
+		t.Errorf("error %v", err)
+	}
+	if every, err := named(all, nil); err != nil || len(every) != len(all) {
+		t.Errorf("%d tables, error %v", len(every), err)
 	}
 }
 
