@@ -111,7 +111,8 @@ func TestAdviceForAModelBehindTheRegression(t *testing.T) {
 		if strings.Contains(r.behindAdvice(false), "--staleness") {
 			t.Errorf("%s: less staleness is advised for a mode without", c.name)
 		}
-		if !strings.HasPrefix(got, c.want) || !strings.Contains(got, less) || !strings.Contains(got, "or less staleness (--staleness)") ||
+		if !strings.HasPrefix(got, c.want) || !strings.Contains(got, less) ||
+			!strings.Contains(got, "less staleness (--staleness)") ||
 			strings.Contains(got, "model.kind: logistic-regression") != c.simple ||
 			strings.Contains(got, "(--validation 0.3)") != c.more {
 			t.Errorf("%s: %s", c.name, got)

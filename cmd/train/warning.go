@@ -70,9 +70,9 @@ func (r *report) worseThanConstant(line *row) string {
 		return ""
 	}
 	if loss := r.trainingLoss(line.Mode); loss >= r.constantError() && !math.IsNaN(line.Loss()) {
-		return fmt.Sprintf("%s %s is not below the %s of a constant guess, nor was the %.4f of the training "+
-			"rows at the end: the training has hardly begun, or its rates are too high; train more epochs "+
-			"(--epochs), or change the rates of rows.optimizer and model.optimizer in a job file",
+		return fmt.Sprintf("%s %s is not below the %s of a constant guess, nor was the %.4f of the "+
+			"training rows at the end: the training has hardly begun, or its rates are too high; train more "+
+			"epochs (--epochs), or change the rates of rows.optimizer and model.optimizer in a job file",
 			r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()), loss)
 	}
 	return fmt.Sprintf("%s %s is not below the %s of a constant guess: the model fits its "+
@@ -81,8 +81,8 @@ func (r *report) worseThanConstant(line *row) string {
 		r.lossText(r.constantError()), r.fewerEpochs())
 }
 
-// trainingLoss returns the mean training loss of a mode over the last tenth of the points that followed it, in
-// the first seed, or NaN where it is not known, or is no log loss of the first label alone.
+// trainingLoss returns the mean training loss of a mode over the last tenth of the points that followed it,
+// in the first seed, or NaN where it is not known, or is no log loss of the first label alone.
 func (r *report) trainingLoss(mode string) float64 {
 	points := r.followed[mode].points
 	if len(points) == 0 || len(r.job.Model.Heads) > 1 || r.weightNote() != "" || r.ConstantRMSE > 0 {
@@ -125,7 +125,8 @@ func (r *report) hardlyAGuess(line *row) string {
 			"rows.optimizer and model.optimizer in a job file", line.AUC)
 	}
 	return fmt.Sprintf("%s %s is hardly below the %s of a constant guess, by no more than the draw of %d "+
-		"test rows explains: "+why, r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()), len(r.labels))
+		"test rows explains: "+why, r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()),
+		len(r.labels))
 }
 
 // lossDifference returns the mean loss of predictions a of the test rows less that of b, and its standard

@@ -38,7 +38,8 @@ func TestWarnings(t *testing.T) {
 		{"rising", func(r *row) { r.Curve[0].LogLoss = 0.39 }, "lowest at step 50, 0.3900, and rose"},
 		{"has not begun", func(r *row) { r.Mode, r.LogLoss = "slow", 0.51 },
 			"nor was the 0.5200 of the training rows at the end: the training has hardly begun"},
-		{"by heart", func(r *row) { r.Mode, r.LogLoss = "heart", 0.51 }, "the model fits its training rows alone"},
+		{"by heart", func(r *row) { r.Mode, r.LogLoss = "heart", 0.51 },
+			"the model fits its training rows alone"},
 		{"half lost", func(r *row) { r.EmbeddingRows.EvictedGradients = 10 }, ""},
 		{"most lost", func(r *row) { r.EmbeddingRows.EvictedGradients = 11 }, "most gradients found"},
 	} {
@@ -208,7 +209,8 @@ func TestAModelThatOrdersRowsIsNotAGuess(t *testing.T) {
 		line.predicted[i] = 1 - line.predicted[i]
 	}
 	line.LogLoss, line.AUC = metric.LogLoss(line.predicted, labels), 0.6
-	for e, want := range map[float64]string{0.04: "level of the predictions", 0.06: "say little of the label"} {
+	for e, want := range map[float64]string{0.04: "level of the predictions",
+		0.06: "say little of the label"} {
 		line.AUCStandardError = &e
 		r := report{Seeds: 1, Runs: []row{line}, guess: guess{ConstantLogLoss: math.Ln2, mean: 0.5,
 			labels: labels, classes: true}}
