@@ -128,6 +128,7 @@ func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
 			func(j *Job) { j.Rows.Hot.Share = 0.5 }, ""},
 		"capacity":  {SlotSetting{Optimizer: sgd}, func(j *Job) { j.Rows.Capacity = 9 }, ""},
 		"init":      {SlotSetting{Init: new(-1.)}, nil, "data.slots[0].init = -1; want 0 to"},
+		"fp16":      {SlotSetting{Init: new(7e4), Precision: "fp16"}, nil, "init = 70000 of rows in fp16"},
 		"precision": {SlotSetting{Precision: "fp8"}, nil, `data.slots[0].precision = "fp8"`},
 		"rate": {SlotSetting{Optimizer: own(func(s *opt.RowSpec) { s.Rate = 0 })}, nil,
 			"data.slots[0].optimizer.rate = 0, want a finite number above 0"},

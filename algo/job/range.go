@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/role"
 )
 
@@ -17,6 +18,7 @@ const (
 	RowsMax        = math.MaxInt32     // rows.capacity, shuffle-window
 	RowMemoryMax   = int64(1) << 50    // bytes: 1 PiB
 	RowInitMax     = 1e6               // bound of initial values
+	fp16Most       = 65504             // largest number of half precision
 	HotEveryMax    = 1 << 30           // steps
 )
 
@@ -55,6 +57,12 @@ func (j *Job) validateRanges() error {
 		return fmt.Errorf("rows.init = %g; want 0 to %g", j.Rows.Init, RowInitMax)
 	case !(j.Rows.Admission >= 0 && j.Rows.Admission <= 1):
 		return fmt.Errorf("rows.admission = %g; want above 0 and at most 1, or 0 for 1", j.Rows.Admission)
+	}
+	for _, rows := range j.RowSettings() {
+		if rows.Precision == table.FP16.String() && rows.Init > fp16Most {
+			return fmt.Errorf("init = %g of rows in fp16, whose largest number is %d: lower rows.init or "+
+				"the init of the slot, or choose precision bf16 or fp32", rows.Init, fp16Most)
+		}
 	}
 	return nil
 }

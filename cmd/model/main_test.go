@@ -95,7 +95,12 @@ func writeClicks(t *testing.T, folder string) error {
 	}
 	j.Model.Kind, j.Model.EmbeddingDim, j.Model.Top = network.LogisticRegression, 1, nil
 	model, _ = modeltest.Train(t, j)
-	return os.Rename(model, filepath.Join(folder, "weights"))
+	if err := os.Rename(model, filepath.Join(folder, "weights")); err != nil {
+		return err
+	}
+	j.Model.Kind, j.Model.EmbeddingDim, j.Model.Wide = network.DeepFM, 4, []string{"user"}
+	model, _ = modeltest.Train(t, j)
+	return os.Rename(model, filepath.Join(folder, "wide"))
 }
 
 // writeTables copies a table as Parquet and as text, and writes the models that are trained on each.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ or, if the model learned numbers, the number.
 FILE is of the kind of the training data: CSV with a header, plain, gzip or
 zstd, or Parquet. It has the id columns and the numeric columns of the training
 data, in any order; further columns, such as a label, are not read. Ids that
-the training has not seen are allowed.
+the training has not seen are allowed; a line names the columns where most are.
 
 The result has a row for every row, in the order of FILE, and the column
 prediction; further labels of the model are prediction_2 and so on. It is a CSV,
@@ -117,10 +118,14 @@ func writeWhole(out string, write func(io.Writer) error) error {
 // predict writes the predictions of a file, and returns the number of rows. It reports progress to a person.
 func (p *program) predict(out results, m *inference.Model, path string) (rows int, err error) {
 	bar := newBar(p.stderr, p.terminal)
+	var known knownIDs
 	var predicted, written error // kept apart, as an error of ReadFeatures names the file that is read
 	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch, share float64) error {
 		var probabilities []float32
 		if probabilities, predicted = m.Predict(b); predicted != nil {
+			return predicted
+		}
+		if predicted = known.add(m, b); predicted != nil {
 			return predicted
 		}
 		rows += b.Samples
@@ -138,7 +143,47 @@ func (p *program) predict(out results, m *inference.Model, path string) (rows in
 	if written != nil {
 		return 0, fmt.Errorf("cannot write the predictions: %w", written)
 	}
+	if err == nil {
+		known.warn(p.stderr)
+	}
 	return rows, err
+}
+
+// knownIDs counts ids, and those that the training has not seen, by slot.
+type knownIDs struct {
+	slots        []string
+	ids, unknown []int
+}
+
+// add counts the ids of rows.
+func (k *knownIDs) add(m *inference.Model, rows *batch.Batch) error {
+	slots, ids, unknown, err := m.Unknown(rows)
+	if k.slots == nil {
+		k.slots, k.ids, k.unknown = slots, make([]int, len(slots)), make([]int, len(slots))
+	}
+	for i := range slots {
+		k.ids[i] += ids[i]
+		k.unknown[i] += unknown[i]
+	}
+	return err
+}
+
+// unknownMost is the share of unknown ids of a column above which a person is told: most rows are then
+// predicted without the column.
+const unknownMost = 0.5
+
+// warn writes a line with the columns most of whose ids are unknown, if there are any.
+func (k *knownIDs) warn(out io.Writer) {
+	var shares []string
+	for i, slot := range k.slots {
+		if share := float64(k.unknown[i]) / float64(max(k.ids[i], 1)); share > unknownMost {
+			shares = append(shares, fmt.Sprintf("%.0f %% of %s", 100*share, slot))
+		}
+	}
+	if shares != nil {
+		fmt.Fprintf(out, "model: the training has not seen most ids: %s; if it should have, write them as in "+
+			"the training data (007 is not 7)\n", strings.Join(shares, ", "))
+	}
 }
 
 // bar shows how far a file has been read: a bar on a terminal, elsewhere a line every ten seconds.

@@ -85,16 +85,15 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 	if err != nil {
 		return err
 	}
-	network, err := f.tryNetworks(ctx, all, share, machine)
+	regression := f.table.file != "" && mayGiveWay(j.Model.Kind)
+	network, err := f.tryNetworks(ctx, all, share, regression, machine)
 	if err != nil {
 		return err
 	}
 	best := all[0]
 	var taken *infer.Choice
-	regression := false
 	switch {
 	case network:
-		regression = f.table.file != "" && mayGiveWay(j.Model.Kind)
 		best, taken, *j = infer.Choose(all, regression)
 		f.opened = best.Set
 	case f.validation > 0: // too few rows to choose on
@@ -102,7 +101,10 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 	}
 	f.chosen = newChosen(all, best, taken)
 	f.chosen.share = share
-	f.chosen.compared = regression && best.Regression != nil && best.Regression.Held == taken.Held
+	f.chosen.compared = regression && best.Regression != nil &&
+		slices.ContainsFunc([]*infer.Choice{taken, best.Part}, func(c *infer.Choice) bool {
+			return c != nil && c.Held == best.Regression.Held
+		})
 	if baseline {
 		f.chosen.baseline = &best.Baseline
 	}
@@ -119,17 +121,18 @@ func newChosen(all []*infer.Variant, best *infer.Variant, taken *infer.Choice) (
 		}
 	}
 	for i, v := range all {
-		for _, choice := range []*infer.Choice{v.Regression, v.Network, v.Part} {
+		for _, choice := range []*infer.Choice{v.Regression, v.Network, v.Part, v.Whole} {
 			if choice == nil {
 				continue
 			}
 			one := newTried(choice, i > 0)
-			one.Part = choice == v.Part
+			one.Part = v.Part != nil &&
+				(choice == v.Part || choice == v.Regression && choice.Held == v.Part.Held)
 			one.Chosen = choice == taken
 			if v == best && choice == v.Regression {
 				c.regressed = &one
 			}
-			if i < 2 || choice != v.Regression || one.Chosen { // variants 1 and 2 have the same columns
+			if i < 2 || choice != v.Regression { // variants 1 and 2 have the same columns
 				c.Tried = append(c.Tried, one)
 			}
 		}
@@ -149,12 +152,12 @@ func (f *flags) derives() bool {
 
 // tryNetworks chooses the number of epochs of the network of each variant, if that is asked. It returns false
 // where it is not, or where the rows are too few.
-func (f *flags) tryNetworks(ctx context.Context, all []*infer.Variant, share float64, m backend.Backend) (
-	bool, error) {
+func (f *flags) tryNetworks(ctx context.Context, all []*infer.Variant, share float64, regression bool,
+	m backend.Backend) (bool, error) {
 	if f.validation == 0 {
 		return false, nil
 	}
-	err := infer.TryNetworks(ctx, all, share, m)
+	err := infer.TryNetworks(ctx, all, share, regression, m)
 	if err != nil && (f.validationGiven || ctx.Err() != nil) {
 		return false, fmt.Errorf("--validation: %w", err)
 	}

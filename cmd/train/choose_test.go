@@ -84,7 +84,7 @@ func TestTheTableMarksTheChosenModel(t *testing.T) {
 
 // What is said about a model behind the regression is true of how it was chosen.
 func TestAdviceForAModelBehindTheRegression(t *testing.T) {
-	const less = "train with smaller batches"
+	const less = "train with smaller batches (--global-batch)"
 	for _, c := range []struct {
 		name     string
 		kind     string // of the job
@@ -107,8 +107,12 @@ func TestAdviceForAModelBehindTheRegression(t *testing.T) {
 		r := report{chosen: chosen{compared: c.compared, share: c.share,
 			Tried: []tried{{Model: c.kind, Chosen: c.chosen}}}}
 		r.job.Model.Kind = c.kind
-		got := r.behindAdvice()
+		got := r.behindAdvice(true)
+		if strings.Contains(r.behindAdvice(false), "--staleness") {
+			t.Errorf("%s: less staleness is advised for a mode without", c.name)
+		}
 		if !strings.HasPrefix(got, c.want) || !strings.Contains(got, less) ||
+			!strings.Contains(got, "less staleness (--staleness)") ||
 			strings.Contains(got, "model.kind: logistic-regression") != c.simple ||
 			strings.Contains(got, "(--validation 0.3)") != c.more {
 			t.Errorf("%s: %s", c.name, got)

@@ -421,7 +421,7 @@ func (f *flags) check(given *pflag.FlagSet) error {
 	}
 	if f.validationGiven = given.Changed("validation"); !(f.validation >= 0 && f.validation < 1) {
 		return cli.UsageError("0.1 holds back a tenth of the training rows",
-			"--validation: %v; want a share below 1", f.validation)
+			"--validation: %v; want a share of at least 0 and below 1", f.validation)
 	}
 	if f.seeds < 1 {
 		return cli.UsageError("5 seeds or more make an interval worth reading",

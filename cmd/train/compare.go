@@ -55,8 +55,8 @@ func (r *report) compare() {
 
 // String prints the comparison on one line.
 func (c comparison) String() string {
-	return fmt.Sprintf("%s of %s less that of %s: %+.5f; 95 %% over seeds %+.5f to %+.5f, over test rows "+
-		"%+.5f to %+.5f: %s",
-		c.Score, c.Mode, c.Against, c.OverSeeds.Estimate, c.OverSeeds.Low, c.OverSeeds.High, c.OverRows.Low,
-		c.OverRows.High, c.Verdict)
+	return fmt.Sprintf("%s of %s less that of %s: %+.5f; 95 %% over seeds %+.5f to %+.5f; of the first "+
+		"seed %+.5f, over test rows %+.5f to %+.5f: %s",
+		c.Score, c.Mode, c.Against, c.OverSeeds.Estimate, c.OverSeeds.Low, c.OverSeeds.High,
+		c.OverRows.Estimate, c.OverRows.Low, c.OverRows.High, c.Verdict)
 }

@@ -21,7 +21,8 @@ type rowStore struct {
 	HugePageShare    float64 `json:"huge_page_share"`   // of what is in memory
 	EvictedRows      int     `json:"evicted_rows"`      // that made room for others
 	EvictedGradients int     `json:"evicted_gradients"` // that found their row evicted
-	GPUs             []gpu   `json:"gpus,omitempty"`    // that have the rows; Bytes is that of a copy then
+	applied          int     // gradients that found their row
+	GPUs             []gpu   `json:"gpus,omitempty"` // that have the rows; Bytes is that of a copy then
 }
 
 // gpu is what a GPU has of the rows.
@@ -39,6 +40,7 @@ func newRowStore(result *train.Result, arena *memory.Arena) (rowStore, error) {
 	s := rowStore{
 		Rows: result.Rows, Bytes: int64(result.RowMemory), ResidentBytes: int64(use.Resident),
 		EvictedRows: result.EvictedRows, EvictedGradients: result.EvictedGradients,
+		applied: result.AppliedGradients,
 	}
 	if use.Resident > 0 {
 		s.HugePageShare = float64(use.Huge) / float64(use.Resident)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -68,10 +69,31 @@ func (r *report) worseThanConstant(line *row) string {
 	if line.Loss() < r.constantError() {
 		return ""
 	}
+	if loss := r.trainingLoss(line.Mode); loss >= r.constantError() && !math.IsNaN(line.Loss()) {
+		return fmt.Sprintf("%s %s is not below the %s of a constant guess, nor was the %.4f of the "+
+			"training rows at the end: the training has hardly begun, or its rates are too high; train more "+
+			"epochs (--epochs), or change the rates of rows.optimizer and model.optimizer in a job file",
+			r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()), loss)
+	}
 	return fmt.Sprintf("%s %s is not below the %s of a constant guess: the model fits its "+
 		"training rows alone, or diverged; %slower the rates of rows.optimizer and model.optimizer in a job "+
 		"file, or leave out columns with as many ids as rows", r.errorName(), r.lossText(line.Loss()),
 		r.lossText(r.constantError()), r.fewerEpochs())
+}
+
+// trainingLoss returns the mean training loss of a mode over the last tenth of the points that followed it,
+// in the first seed, or NaN where it is not known, or is no log loss of the first label alone.
+func (r *report) trainingLoss(mode string) float64 {
+	points := r.followed[mode].points
+	if len(points) == 0 || len(r.job.Model.Heads) > 1 || r.weightNote() != "" || r.ConstantRMSE > 0 {
+		return math.NaN()
+	}
+	points = points[len(points)*9/10:]
+	sum := 0.0
+	for _, p := range points {
+		sum += p.Loss
+	}
+	return sum / float64(len(points))
 }
 
 // fewerEpochs is an advice, with a comma and a space behind it, or "" where there was one epoch.
@@ -96,9 +118,15 @@ func (r *report) hardlyAGuess(line *row) string {
 	if max(gain, ofAll) > sure*e {
 		return ""
 	}
+	why := "the columns say little of the label, or the rows are too few; add columns or rows"
+	if e := line.AUCStandardError; e != nil && line.AUC-0.5 > sure**e {
+		why = fmt.Sprintf("an AUC of %.4f says that the rows are in a better order than by chance, so the "+
+			"level of the predictions is at fault; train more epochs (--epochs), or change the rates of "+
+			"rows.optimizer and model.optimizer in a job file", line.AUC)
+	}
 	return fmt.Sprintf("%s %s is hardly below the %s of a constant guess, by no more than the draw of %d "+
-		"test rows explains: the columns say little of the label, or the rows are too few; add columns or "+
-		"rows", r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()), len(r.labels))
+		"test rows explains: "+why, r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()),
+		len(r.labels))
 }
 
 // lossDifference returns the mean loss of predictions a of the test rows less that of b, and its standard
@@ -135,12 +163,20 @@ func (r *report) behindBaseline(lines []*row) string {
 		text += " to " + most
 	}
 	return fmt.Sprintf("%s: %s %s, where the logistic regression has %s: %s", strings.Join(modes, ", "),
-		r.errorName(), text, r.lossText(r.Baselines[0].Loss()), r.behindAdvice())
+		r.errorName(), text, r.lossText(r.Baselines[0].Loss()),
+		r.behindAdvice(slices.ContainsFunc(lines, (*row).isLate)))
 }
 
-// behindAdvice is what to do about a model that predicts worse than the regression beside it.
-func (r *report) behindAdvice() string {
-	const less = "train with smaller batches (--global-batch) or less staleness (--staleness)"
+// isLate reports whether rows were read before earlier updates of them, which --staleness bounds.
+func (line *row) isLate() bool { return line.Staleness.Max > 0 || line.StalenessCross.Max > 0 }
+
+// behindAdvice is what to do about a model that predicts worse than the regression beside it. In late modes
+// rows miss updates.
+func (r *report) behindAdvice(late bool) string {
+	less := "train with smaller batches (--global-batch)"
+	if late {
+		less += " or less staleness (--staleness)"
+	}
 	const simple = "train a job file with model.kind: logistic-regression, or "
 	at := r.taken()
 	switch {
@@ -178,7 +214,7 @@ func (r *report) rising(line *row) string {
 
 func (r *report) lostToEviction(line *row) string {
 	lost := uint64(line.EmbeddingRows.EvictedGradients)
-	if applied := line.MissedUpdates.Count / uint64(max(r.Seeds, 1)); lost == 0 || lost <= applied {
+	if lost == 0 || lost <= uint64(line.EmbeddingRows.applied) {
 		return ""
 	}
 	return "most gradients found their row evicted and were lost: give rows.capacity or rows.memory more " +

@@ -16,6 +16,8 @@ import (
 type Choice struct {
 	*selection.Trial
 	Held int // number of rows held back
+
+	labels, weights []float32 // of these rows; weights may be nil
 }
 
 // ChooseEpochs chooses the number of epochs of a job, at most those it has, on a share of its training rows.
@@ -52,7 +54,7 @@ func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Bac
 	if err != nil {
 		return j, err
 	}
-	err = TryNetworks(ctx, variants, share, m)
+	err = TryNetworks(ctx, variants, share, true, m)
 	if ctx.Err() != nil {
 		return j, context.Cause(ctx)
 	}
@@ -70,10 +72,8 @@ func reopen(data job.Data) (*datasets.Dataset, error) { return datasets.Open(dat
 const (
 	// samplesTried bounds the samples of a trial, in all of its epochs.
 	samplesTried = 20_000_000
-	// baselineRows is the number of rows that a baseline is chosen on, in memory, or streamedRows where rows
-	// stay in their file. baselineSamples bounds the samples that it is then trained on unless the job trains
-	// on more.
-	baselineRows, streamedRows, baselineSamples = 1_000_000, 200_000, 4_000_000
+	// baselineSamples bounds the samples that a baseline is trained on unless the job trains on more.
+	baselineSamples = 4_000_000
 	// shareLeast is the share of the training rows to hold back, unless these are fewer than rowsHeld; of so
 	// few, noise would choose. More than shareMost is missed by the training that remains.
 	shareLeast, shareMost, rowsHeld = 0.1, 0.3, 1000
@@ -81,8 +81,8 @@ const (
 
 // Baseline returns a logistic regression on the ids and numbers of a job, which the job's model should beat.
 // Its rows are trained as SetRowOptimizer says, its other weights by Adagrad with a rate of 0.1. The step of
-// the rows and the number of epochs are chosen on a share of the training rows. Choice is nil where the rows
-// are too few to choose on; then the step is 1, and the epochs are those of the job.
+// the rows and the number of epochs are chosen on a share of the training rows, of at most 100,000. Choice is
+// nil where the rows are too few to choose on; then the step is 1, and the epochs are those of the job.
 func Baseline(ctx context.Context, j job.Job, set *datasets.Dataset, share float64, m backend.Backend) (
 	job.Job, *Choice, error) {
 	j = logistic(j)
@@ -96,11 +96,7 @@ func Baseline(ctx context.Context, j job.Job, set *datasets.Dataset, share float
 		SetRowOptimizer(&candidate, columns, step)
 		candidates = append(candidates, candidate)
 	}
-	most := baselineRows
-	if set.Rows != nil {
-		most = streamedRows
-	}
-	choice, err := choose(ctx, candidates, set, share, most, m)
+	choice, err := choose(ctx, candidates, set, share, partRows, m)
 	if ctx.Err() != nil {
 		return j, nil, context.Cause(ctx)
 	}
@@ -155,5 +151,5 @@ func choose(ctx context.Context, jobs []job.Job, set *datasets.Dataset, share fl
 		}
 		trials = append(trials, trial)
 	}
-	return &Choice{selection.Choose(trials), part.Test.Samples}, nil
+	return &Choice{selection.Choose(trials), part.Test.Samples, part.Test.Labels, part.Test.Weights}, nil
 }

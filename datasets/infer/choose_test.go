@@ -96,8 +96,8 @@ func TestChooseTakesTheBestModelOfAllVariants(t *testing.T) {
 	model := func(kind string, loss float64, held int) *Choice {
 		j := job.Default()
 		j.Model.Kind, j.Training.Epochs = kind, 1
-		return &Choice{&selection.Trial{Job: j, Curve: []evaluation.Point{{
-			Scores: evaluation.Scores{LogLoss: loss}}}}, held}
+		return &Choice{Trial: &selection.Trial{Job: j, Curve: []evaluation.Point{{
+			Scores: evaluation.Scores{LogLoss: loss}}}}, Held: held}
 	}
 	const deep, simple = "deepfm", "logistic-regression"
 	for _, c := range []struct {
@@ -163,7 +163,7 @@ func TestASlotOfPairsDoesNotTakeTheTastesOfTheNetwork(t *testing.T) {
 	j.Training.Epochs = EpochsToTry(set)
 	all, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
 	if err == nil {
-		err = TryNetworks(t.Context(), all, Share(set), backend.Backend{})
+		err = TryNetworks(t.Context(), all, Share(set), true, backend.Backend{})
 	}
 	if err != nil || len(all) != 3 {
 		t.Fatalf("%d variants, error %v", len(all), err)
@@ -266,7 +266,7 @@ func TestTryNetworks(t *testing.T) {
 	} {
 		all := threeVariants(t, 2000)
 		c.change(all)
-		err := tryNetworks(t.Context(), all, 0.2, c.rows, backend.Backend{})
+		err := tryNetworks(t.Context(), all, 0.2, c.rows, true, backend.Backend{})
 		var parts, tried string
 		for i, v := range all {
 			if v.Part != nil {
@@ -328,11 +328,114 @@ func (c *ended) Err() error {
 	return nil
 }
 
+// Of many rows, a regression that is clearly ahead on the part is tried on all rows beside the best network,
+// and only then. The one that predicts the held-back rows of all better is chosen.
+func TestRegressionsOfManyRows(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		rates      []float64 // of the networks
+		step       float64   // of the regressions
+		regression bool      // may be chosen
+		networks   string    // that are tried on all rows
+		simple     bool      // so is a regression
+	}{
+		{"networks that hardly learn", []float64{1e-9, 1e-9}, RowStep, true, "0", true},
+		{"networks that hardly learn, alone", []float64{1e-9, 1e-9}, RowStep, false, "0", false},
+		{"a network that learns", []float64{1e-9, 0.1}, 1e-9, true, "1", false},
+		{"one network, which hardly learns", []float64{1e-9}, RowStep, true, "0", true},
+	} {
+		all := threeVariants(t, 2000)[:len(c.rates)]
+		var got string
+		for i, v := range all {
+			v.Job.Rows.Optimizer.Rate, v.Job.Model.Optimizer.Rate = c.rates[i], c.rates[i]
+			simple := logistic(v.Job)
+			SetRowOptimizer(&simple, 3, c.step)
+			var err error
+			v.Regression, err = choose(t.Context(), []job.Job{simple}, v.Set, 0.2, 1000, backend.Backend{})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := tryNetworks(t.Context(), all, 0.2, 1000, c.regression, backend.Backend{}); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range all {
+			if v.Network != nil {
+				got += fmt.Sprint(i)
+			}
+		}
+		simple := lowest(all, func(v *Variant) *Choice { return v.Whole })
+		if got != c.networks || (simple != nil) != c.simple {
+			t.Errorf("%s: tried networks %s, want %s; regression %v", c.name, got, c.networks, simple != nil)
+		}
+		_, choice, j := Choose(all, c.regression)
+		if choice.Held != 400 || (j.Model.Kind == model.LogisticRegression) != c.simple ||
+			c.simple && choice != simple.Whole {
+			t.Errorf("%s: chosen is a %s of %d rows", c.name, j.Model.Kind, choice.Held)
+		}
+	}
+}
+
+// The choice among the models of a large table trains on its rows at most three times as often as the model
+// that is chosen, beside what it trains on a part, whose size does not depend on the rows. The labels are by
+// lot, so that the first epoch is the best one, and all that are tried after it are for the choice.
+func TestWorkOfAChoice(t *testing.T) {
+	const rows, part, held, share = 6000, 500, 50, 0.1
+	set, data := generated(t, rows, 0)
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range set.Train.Labels {
+		set.Train.Labels[i] = float32(r.IntN(2))
+	}
+	var all []*Variant
+	for range 3 {
+		j := Job(set)
+		j.Name, j.Data, j.Training.Epochs = "test", data, EpochsMost
+		all = append(all, &Variant{Job: j, Set: set})
+	}
+	trained := 0
+	m := backend.Backend{Trained: func(_ float64, samples int) { trained += samples }}
+	if err := tryNetworks(t.Context(), all, share, part, false, m); err != nil {
+		t.Fatal(err)
+	}
+	onPart := 0
+	for _, v := range all {
+		onPart += len(v.Part.Curve) * (part - held)
+	}
+	if most := len(all) * EpochsMost * (part - held); onPart > most {
+		t.Errorf("%d samples of a part, want at most %d", onPart, most)
+	}
+	_, choice, _ := Choose(all, false)
+	single := choice.Job.Training.Epochs * rows
+	t.Logf("%d samples of the part, %d of all rows; the model trains on %d", onPart, trained-onPart, single)
+	if trained <= onPart || trained-onPart > 3*single {
+		t.Errorf("%d samples, of which %d of the part; want at most 3 × %d more", trained, onPart, single)
+	}
+}
+
+// A regression is chosen on a part of a large table.
+func TestBaselineOfManyRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws 120,000 rows")
+	}
+	set, data := generated(t, 120_000, 0)
+	j := Job(set)
+	j.Data, j.Training.Epochs = data, 1
+	trained := 0
+	m := backend.Backend{Trained: func(_ float64, samples int) { trained += samples }}
+	_, choice, err := Baseline(t.Context(), j, set, 0.1, m)
+	if err != nil || choice.Held != partRows/10 {
+		t.Fatalf("%+v, error %v", choice, err)
+	}
+	if most := 2 * EpochsMost * partRows * 9 / 10; trained == 0 || trained > most {
+		t.Errorf("%d samples, want at most %d", trained, most)
+	}
+}
+
 // A choice that is interrupted returns why, whenever that is, and not a choice that was not made.
 func TestAnInterruptedChoiceIsAnError(t *testing.T) {
 	variants := threeVariants(t, 300)
 	count := &ended{t.Context(), math.MaxInt}
-	if err := tryNetworks(count, variants, 0.2, 200, backend.Backend{}); err != nil {
+	if err := tryNetworks(count, variants, 0.2, 200, true, backend.Backend{}); err != nil {
 		t.Fatal(err)
 	}
 	asked := math.MaxInt - count.left
@@ -340,7 +443,7 @@ func TestAnInterruptedChoiceIsAnError(t *testing.T) {
 		t.Fatalf("the context was asked %d times", asked)
 	}
 	for n := range asked {
-		err := tryNetworks(&ended{t.Context(), n}, variants, 0.2, 200, backend.Backend{})
+		err := tryNetworks(&ended{t.Context(), n}, variants, 0.2, 200, true, backend.Backend{})
 		if err == nil {
 			t.Errorf("no error where the context ended before question %d of %d", n, asked)
 		}

@@ -102,7 +102,7 @@ func (v *Variant) derive(ctx context.Context, open func(job.Data) (*datasets.Dat
 func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 	open func(job.Data) (*datasets.Dataset, error), share float64, m backend.Backend) ([]job.DerivedSlot,
 	error) {
-	part, err := set.HoldBack(share, set.Latest, baseline.Training.Seed, baselineRows)
+	part, err := set.HoldBack(share, set.Latest, baseline.Training.Seed, partRows)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 		data.Derived = intervals
 		divided, err := open(data)
 		if err == nil {
-			divided, err = divided.HoldBack(share, set.Latest, baseline.Training.Seed, baselineRows)
+			divided, err = divided.HoldBack(share, set.Latest, baseline.Training.Seed, partRows)
 		}
 		if err != nil {
 			return nil, err

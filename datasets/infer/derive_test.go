@@ -63,7 +63,7 @@ func derive(t *testing.T, split job.Split, probability func(row, a, b, c int, x 
 	j, set := openTable(t, usual, split, probability)
 	all, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
 	if err == nil {
-		err = TryNetworks(t.Context(), all, Share(set), backend.Backend{})
+		err = TryNetworks(t.Context(), all, Share(set), true, backend.Backend{})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -155,6 +155,23 @@ func (p *parameters) ReadRows(_ int, signs []uint64, dst []float32) error {
 // ReadDense implements evaluation.State. It returns no copy, because nothing changes the values.
 func (p *parameters) ReadDense() (model.Values, error) { return p.dense, nil }
 
+// Unknown returns for each slot how many ids the rows have, and how many of these have no trained row. A slot
+// that hashes ids to several shared rows has counts of 0, because a new id finds the rows of others.
+func (m *Model) Unknown(rows *batch.Batch) (slots []string, ids, unknown []int, err error) {
+	for i, s := range m.schema.Slots {
+		slots, ids, unknown = append(slots, s.Name), append(ids, 0), append(unknown, 0)
+		if s.RowsPerID() > 1 {
+			continue
+		}
+		signs := m.schema.Signer(i).AppendSigns(nil, rows.Slots[i].IDs)
+		ids[i] = len(signs)
+		if unknown[i], err = m.rows.Read(signs, make([]float32, len(signs)*s.Dim)); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return slots, ids, unknown, nil
+}
+
 // Embeddings returns the embeddings of ids of a slot, ids × the slot's dimension: of each the sum of its
 // rows, of which a hash-stack has several. An id without a trained row has zeros; in a hash-stack a new id
 // has the rows of others.

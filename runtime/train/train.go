@@ -56,6 +56,7 @@ type Result struct {
 	GPURows                 []exec.GPURows // by rank, if the rows are on GPUs of this process
 	EvictedRows             int            // rows that were evicted to make room for others
 	EvictedGradients        int            // row gradients whose row had been evicted
+	AppliedGradients        int            // row gradients that have changed their row
 	Processes               int            // number of processes with roles
 	Pauses                  []Pause        // to save the model on the way
 	Recoveries              []Recovery     // from the loss of processes
@@ -217,6 +218,7 @@ func (r *Result) fingerprint(dense uint64, shards []*table.Table) {
 		r.RowMemory += shard.Memory()
 		r.EvictedRows += shard.Evicted()
 		r.EvictedGradients += shard.Outcomes().Evicted
+		r.AppliedGradients += shard.Outcomes().Applied
 	}
 }
 

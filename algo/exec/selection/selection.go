@@ -30,14 +30,25 @@ type Candidate struct {
 type Trial struct {
 	Job   job.Job            // of the candidate; Training.Epochs is the best number of epochs
 	Curve []evaluation.Point // on the rows held back, after each epoch
+	// Predicted are the predictions for the rows held back after the best epoch.
+	Predicted []float32
 }
 
 // Best returns the point of the best epoch, the one with the lowest log loss or RMSE.
 func (t *Trial) Best() evaluation.Point { return t.Curve[t.Job.Training.Epochs-1] }
 
-// Patience is the number of epochs in a row without a lower log loss or RMSE after which a trial ends. With
-// one, the noise of few held-back rows ends some trials too early.
-const Patience = 2
+// Patience returns the number of epochs in a row without a lower log loss or RMSE after which a trial ends,
+// by the number of rows held back: 2, and 1 of 10,000 rows or more. With one, the noise of few rows ends
+// some trials too early.
+func Patience(rows int) int {
+	if rows < rowsMany {
+		return 2
+	}
+	return 1
+}
+
+// rowsMany is the number of held-back rows whose draw hardly moves a difference of two epochs.
+const rowsMany = 10_000
 
 // Run tries a candidate on the rows held back, which must have the labels of its source. A training that
 // diverges is an error.
@@ -71,8 +82,9 @@ func Run(ctx context.Context, c Candidate, held *batch.Batch, m backend.Backend)
 		trial.Curve = append(trial.Curve, point)
 		if point.Loss() < lowest {
 			lowest, trial.Job.Training.Epochs = point.Loss(), epoch
+			trial.Predicted = append(trial.Predicted[:0], predicted...)
 		}
-		if epoch-trial.Job.Training.Epochs >= Patience {
+		if epoch-trial.Job.Training.Epochs >= Patience(held.Samples) {
 			break
 		}
 	}

@@ -3,6 +3,7 @@ package selection
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"tandem/algo/exec/backend"
@@ -43,7 +44,7 @@ func TestRunIsSequentialTraining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best := 0
+	best, lowest := 0, []float32(nil)
 	for epoch, point := range trial.Curve {
 		for step := range columns.Steps() {
 			if err := q.Step(epoch*columns.Steps() + step); err != nil {
@@ -59,15 +60,33 @@ func TestRunIsSequentialTraining(t *testing.T) {
 		if point != want {
 			t.Errorf("epoch %d: %+v, want %+v", epoch+1, point, want)
 		}
-		if point.LogLoss < trial.Curve[best].LogLoss {
-			best = epoch
+		if epoch == 0 || point.LogLoss < trial.Curve[best].LogLoss {
+			best, lowest = epoch, slices.Clone(predicted)
 		}
 	}
-	if got := trial.Job.Training.Epochs; got != best+1 || len(trial.Curve) != best+1+Patience {
+	if got := trial.Job.Training.Epochs; got != best+1 || len(trial.Curve) != best+1+Patience(400) {
 		t.Errorf("best of %d epochs: %d, want %d", len(trial.Curve), got, best+1)
+	}
+	if !slices.Equal(trial.Predicted, lowest) {
+		t.Error("the predictions are not those after the best epoch")
 	}
 	if trial.Best() != trial.Curve[best] || trial.Job.Training.Mode != job.Sync {
 		t.Errorf("best %+v in mode %s", trial.Best(), trial.Job.Training.Mode)
+	}
+}
+
+// Few held-back rows let a trial go on for two epochs without a lower loss, many for one.
+func TestPatience(t *testing.T) {
+	columns := exectest.NewColumns(100, 16)
+	held := exectest.NewColumns(10_000, 16).All
+	for rows, want := range map[int]int{9_999: 2, 10_000: 1} {
+		trial, err := Run(t.Context(), candidate(columns, 30), batch.Slice(held, 0, rows), backend.Backend{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(trial.Curve) - trial.Job.Training.Epochs; got != want {
+			t.Errorf("%d rows: ended %d epochs after the best, want %d", rows, got, want)
+		}
 	}
 }
 

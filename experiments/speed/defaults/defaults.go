@@ -21,8 +21,9 @@ const experimentName = "defaults"
 // New returns the experiment.
 func New() *report.Experiment {
 	var python report.Python
-	var libraries []string
+	var libraries, only []string
 	var stored string
+	var retrain bool
 	return report.Study(report.Experiment{
 		Name:     experimentName,
 		Question: "Does a table become a good model at the defaults of cmd/train --data?",
@@ -49,6 +50,9 @@ variable TANDEM_PYTHON names, or python3. CatBoost takes minutes for a split; wi
 			flags.StringSliceVar(&libraries, "libraries", allPeers, "compare with these `LIBRARIES`")
 			flags.StringVar(&stored, "extend", "", "keep the splits of an earlier run, whose numbers are in "+
 				"this `FILE`,\nand add what they lack: splits, and libraries on splits")
+			flags.BoolVar(&retrain, "retrain", false, "with --extend, train Tandem's models again and\nkeep "+
+				"those of the other libraries")
+			flags.StringSliceVar(&only, "tables", nil, "measure these `TABLES` alone")
 		},
 	}, func(o report.Options) (*plan, error) {
 		for _, name := range libraries {
@@ -57,8 +61,15 @@ variable TANDEM_PYTHON names, or python3. CatBoost takes minutes for a split; wi
 					job.Unknown(name, allPeers))
 			}
 		}
-		p := &plan{Seed: o.Seed, Seeds: o.Seeds, Tables: tables(o.Quick), Libraries: libraries,
-			Extended: stored, folder: o.DataFolder}
+		if retrain && stored == "" {
+			return nil, cli.UsageError("name an earlier run by --extend", "--retrain: nothing is kept")
+		}
+		measured, err := named(tables(o.Quick), only)
+		if err != nil {
+			return nil, err
+		}
+		p := &plan{Seed: o.Seed, Seeds: o.Seeds, Tables: measured, Libraries: libraries, Extended: stored,
+			Retrained: retrain, folder: o.DataFolder}
 		if o.Quick {
 			p.Libraries = allPeers[:1]
 		}
@@ -81,7 +92,9 @@ type plan struct {
 	Libraries []string `yaml:"libraries"`
 	// Extended is the file of an earlier run to which this one adds, or "".
 	Extended string `yaml:"extend,omitempty"`
-	folder   string // of real data
+	// Retrained says that Tandem's models of the earlier run are trained again.
+	Retrained bool   `yaml:"retrain,omitempty"`
+	folder    string // of real data
 }
 
 // table is a table to train on.
@@ -103,6 +116,27 @@ type split struct {
 // name returns the name of a split.
 func (s split) name() string { return fmt.Sprintf("%s, seed %d", s.Name, s.seed) }
 
+// named returns the tables with some names, in the order of these, or all if there are none.
+func named(all []table, names []string) ([]table, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	var known []string
+	for _, t := range all {
+		known = append(known, t.Name)
+	}
+	var some []table
+	for _, name := range names {
+		at := slices.Index(known, name)
+		if at < 0 {
+			return nil, cli.UsageError("tables are "+strings.Join(known, ", "), "--tables: %s",
+				job.Unknown(name, known))
+		}
+		some = append(some, all[at])
+	}
+	return some, nil
+}
+
 // tables returns the tables.
 func tables(quick bool) []table {
 	all := []table{{DataSet: report.AdultIncome(), Tuned: true}}
@@ -116,11 +150,16 @@ func tables(quick bool) []table {
 		return table{DataSet: report.File(name, path, "rows of "+name+" with a header, whose column "+
 			label+" is 0 or 1"), Label: label}
 	}
+	criteo := report.CriteoHead()
+	criteo.Data.Split.How = job.SplitRandom
 	return append(all,
 		file("alimama", "alimama-ijcai18/ijcai18_union.csv.gz", "Label"),
 		file("avazu-10h", "avazu/avazu_union.csv.gz", "click"),
 		file("avazu", "avazu/avazu_random15k.csv", "click"),
+		table{DataSet: criteo},
 		file("criteo-indexed", "criteo-kaggle-indexed/rows_90k_110k.csv.gz", "Label"),
 		table{DataSet: report.Frappe()},
+		table{DataSet: report.MovieLens100K()},
+		file("open-bandit", "open-bandit/bts_men.csv", "click"),
 		file("talkingdata", "talkingdata-100k/train_sample.csv.gz", "is_attributed"))
 }

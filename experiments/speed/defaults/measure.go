@@ -2,6 +2,7 @@ package defaults
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -27,6 +28,7 @@ type result struct {
 	Rows          int      `json:"train_rows"`
 	TestRows      int      `json:"test_rows"`
 	TestPositives int      `json:"test_positives"`
+	Columns       string   `json:"columns,omitempty"` // digest of what the libraries were given
 	Constant      float64  `json:"constant_log_loss"`
 	AUC           float64  `json:"auc"`
 	LogLoss       float64  `json:"log_loss"`
@@ -56,7 +58,11 @@ func (r *result) peer(name string) *peer {
 // written there.
 func (s *split) describe(folder string) (data job.Data, err error) {
 	if s.Label == "" {
-		return s.Data, nil
+		data = s.Data
+		if data.Split.How == job.SplitRandom {
+			data.Split.Seed = s.seed
+		}
+		return data, nil
 	}
 	path := filepath.Join(folder, s.Data.Path)
 	if s.Generated {
@@ -89,9 +95,14 @@ func (p *plan) measure(ctx context.Context, python string, o report.Options) ([]
 		}
 	}
 	meter := &report.Meter{Total: len(splits), Unit: "splits", Report: o.Progress}
+	fitted := slices.Clone(earlier)
 	results, err := report.MeasureCases(o, meter, splits, split.name, func(s split) (*result, error) {
 		meter.Show(0, 1, s.name())
-		return p.compare(ctx, s, find(earlier, s.Name, s.seed), python, o.Backend)
+		r, err := p.compare(ctx, s, find(earlier, s.Name, s.seed), fitted, python, o.Backend)
+		if err == nil {
+			fitted = append(fitted, r)
+		}
+		return r, err
 	})
 	for _, r := range earlier {
 		if find(results, r.Table, r.Seed) == nil {
@@ -133,16 +144,44 @@ func find(results []*result, table string, seed uint64) *result {
 	return results[at]
 }
 
-// compare trains on a split, and has the other libraries do so. What an earlier run has of it is kept.
-func (p *plan) compare(ctx context.Context, s split, earlier *result, python string, m backend.Backend) (
-	*result, error) {
-	libraries := p.Libraries
+// hasTestRows returns whether a table has the same test rows on every split.
+func (t *table) hasTestRows() bool { return t.Label == "" && t.Data.Split.How != job.SplitRandom }
+
+// kept returns the classifiers of other libraries on the rows of a split that were fitted before, and the
+// libraries that have none. Libraries have seeds of their own, so that of a table with test rows they make
+// the same on every split.
+func (p *plan) kept(s split, fitted []*result) (peers []peer, missing []string) {
+	for _, name := range p.Libraries {
+		var one *peer
+		for _, r := range fitted {
+			if r.Table == s.Name && (r.Seed == s.seed || s.hasTestRows()) && one == nil {
+				one = r.peer(name)
+			}
+		}
+		if one == nil {
+			missing = append(missing, name)
+			continue
+		}
+		peers = append(peers, *one)
+	}
+	return peers, missing
+}
+
+// compare trains on a split, and has the other libraries do so. What an earlier run has of it is kept, and so
+// are the classifiers of fitted splits of the same rows.
+func (p *plan) compare(ctx context.Context, s split, earlier *result, fitted []*result, python string,
+	m backend.Backend) (*result, error) {
+	peers, missing := p.kept(s, fitted)
 	if earlier != nil {
-		libraries = slices.DeleteFunc(slices.Clone(libraries), func(name string) bool {
-			return earlier.peer(name) != nil
-		})
-		if len(libraries) == 0 {
-			return earlier, nil
+		for _, one := range earlier.Peers {
+			if !slices.Contains(p.Libraries, one.Name) {
+				peers = append(peers, one)
+			}
+		}
+		if len(missing) == 0 && !p.Retrained {
+			r := *earlier
+			r.Peers = peers
+			return &r, nil
 		}
 	}
 	folder := p.folder
@@ -163,24 +202,27 @@ func (p *plan) compare(ctx context.Context, s split, earlier *result, python str
 	if err != nil {
 		return nil, err
 	}
-	r := &result{Table: s.Name, Tuned: s.Tuned, Seed: s.seed, Rows: set.TrainRows(),
-		TestRows: set.Test.Samples}
-	constant := make([]float32, r.TestRows)
-	for i, label := range set.Test.Labels {
-		constant[i] = float32(set.LabelMean(0))
-		r.TestPositives += int(label)
-	}
-	r.Constant = metric.LogLoss(constant, set.Test.Labels)
-	if earlier == nil {
-		err = r.train(ctx, data, set, open, m)
-	} else {
-		r, err = r.extended(earlier)
+	r, err := newResult(s, set)
+	if err == nil && earlier != nil {
+		err = r.sameRows(earlier)
 	}
 	if err != nil {
 		return nil, err
 	}
-	peers, err := fit(ctx, python, libraries, set)
-	for _, one := range peers {
+	if earlier == nil || p.Retrained {
+		err = r.train(ctx, data, set, open, m)
+	} else {
+		r.keep(earlier)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Peers = peers
+	if len(missing) == 0 {
+		return r, nil
+	}
+	added, err := fit(ctx, python, missing, set)
+	for _, one := range added {
 		one.AUC, one.LogLoss = metric.AUC(one.Predicted, set.Test.Labels),
 			metric.LogLoss(one.Predicted, set.Test.Labels)
 		one.Predicted = nil
@@ -189,17 +231,40 @@ func (p *plan) compare(ctx context.Context, s split, earlier *result, python str
 	return r, err
 }
 
-// extended returns a copy of an earlier result on the rows of r, or an error if its rows were others.
-func (r *result) extended(earlier *result) (*result, error) {
+// newResult returns what the rows of a split say, before a training.
+func newResult(s split, set *datasets.Dataset) (*result, error) {
+	r := &result{Table: s.Name, Tuned: s.Tuned, Seed: s.seed, Rows: set.TrainRows(),
+		TestRows: set.Test.Samples}
+	constant := make([]float32, r.TestRows)
+	for i, label := range set.Test.Labels {
+		constant[i] = float32(set.LabelMean(0))
+		r.TestPositives += int(label)
+	}
+	r.Constant = metric.LogLoss(constant, set.Test.Labels)
+	text, err := columnsFor(set)
+	r.Columns = fmt.Sprintf("sha256:%x", sha256.Sum256(text))
+	return r, err
+}
+
+// sameRows returns an error unless the rows and columns of r are those of an earlier result.
+func (r *result) sameRows(earlier *result) error {
 	if r.Rows != earlier.Rows || r.TestRows != earlier.TestRows || r.TestPositives != earlier.TestPositives ||
 		r.Constant != earlier.Constant {
-		return nil, cli.UsageError("run without --extend", "the table has other rows than in the earlier "+
+		return cli.UsageError("run without --extend", "the table has other rows than in the earlier "+
 			"run: %d and %d for the test with %d positives, not %d, %d and %d", r.Rows, r.TestRows,
 			r.TestPositives, earlier.Rows, earlier.TestRows, earlier.TestPositives)
 	}
-	kept := *earlier
-	kept.Peers = slices.Clone(earlier.Peers)
-	return &kept, nil
+	if earlier.Columns != "" && r.Columns != earlier.Columns { // results before there were digests have none
+		return cli.UsageError("run without --extend", "the columns of the table have other values than in "+
+			"the earlier run")
+	}
+	return nil
+}
+
+// keep takes over the model of an earlier result.
+func (r *result) keep(earlier *result) {
+	r.AUC, r.LogLoss, r.Seconds = earlier.AUC, earlier.LogLoss, earlier.Seconds
+	r.Model, r.Epochs, r.Derived = earlier.Model, earlier.Epochs, earlier.Derived
 }
 
 // train chooses and trains.
@@ -213,7 +278,7 @@ func (r *result) train(ctx context.Context, data job.Data, set *datasets.Dataset
 	if err != nil {
 		return err
 	}
-	if err := infer.TryNetworks(ctx, variants, share, m); err != nil {
+	if err := infer.TryNetworks(ctx, variants, share, true, m); err != nil {
 		return err
 	}
 	best, _, j := infer.Choose(variants, true)

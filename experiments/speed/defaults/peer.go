@@ -53,9 +53,7 @@ func fit(ctx context.Context, python string, libraries []string, set *datasets.D
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	known := make([]map[uint64]int, len(set.Schema.Slots))
-	text, err := json.Marshal(map[string]columns{"train": columnsOf(set.Train, known),
-		"test": columnsOf(set.Test, known)})
+	text, err := columnsFor(set)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +84,13 @@ type columns struct {
 	Labels  []float32   `json:"labels"`
 	Numbers [][]float32 `json:"numbers"`
 	IDs     [][]int     `json:"ids"`
+}
+
+// columnsFor returns the rows of a data set as the script reads them.
+func columnsFor(set *datasets.Dataset) ([]byte, error) {
+	known := make([]map[uint64]int, len(set.Schema.Slots))
+	return json.Marshal(map[string]columns{"train": columnsOf(set.Train, known),
+		"test": columnsOf(set.Test, known)})
 }
 
 // columnsOf returns the columns of rows. known numbers the categories of every slot.
