@@ -80,6 +80,8 @@ func TestCorrectPayloadsPass(t *testing.T) {
 			settings := exectest.Job(2, 2)
 			settings.Wire.Precision, settings.Wire.Index = wire, index
 			exchange(t, withHotRows(t, settings))
+			exchangeOf(t, settings, withMaxima())
+			exchangeOf(t, withHotRows(t, settings), withMaxima())
 			p, _, all := exchange(t, settings)
 			for kind, own := range all {
 				for other, wrong := range all {
@@ -97,6 +99,47 @@ func TestCorrectPayloadsPass(t *testing.T) {
 }
 
 // withHotRows returns a job in which some rows of the exchange's data are hot.
+// withMaxima returns the columns of exchange, of which the raw slot takes maxima.
+func withMaxima() *exectest.Columns {
+	columns := exectest.NewColumns(16, 16)
+	columns.Fields.Slots[1] = batch.Slot{Name: "history", Dim: 3, Pooling: batch.Max}
+	return columns
+}
+
+// Winners that do not fit their batch are refused before anything is computed from them.
+func TestWrongWinnersAreRefused(t *testing.T) {
+	p, stores, all := exchangeOf(t, exectest.Job(2, 2), withMaxima())
+	for _, kind := range []msg.Kind{msg.Embeddings, msg.PutGradients} {
+		honest := all[kind]
+		good := honest.payload.(*Pooled)
+		for _, c := range []struct {
+			payload Payload
+			want    string
+		}{
+			{&Pooled{good.Values, good.Winners[1:]}, "winners: 23 bytes, want 1, 2 or 4 for each of 24"},
+			{&Pooled{compress.Pack(compress.FP32, make([]float32, 5)), good.Winners}, "values: "},
+			{Values{good.Values}, "where slots take maxima"},
+		} {
+			if err := examine(p, stores[honest.m.To], honest.m, c.payload); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v: %v, want %q", kind, err, c.want)
+			}
+		}
+	}
+}
+
+// Winners travel in the fewest bytes that hold all, and come back the same.
+func TestWinnersTravel(t *testing.T) {
+	for largest, size := range map[int32]int{0: 1, 255: 1, 256: 2, 65_535: 2, 65_536: 4, 1<<31 - 1: 4} {
+		numbers := []int32{0, largest, largest / 2}
+		packed := packWinners(numbers)
+		got, err := packed.unpack(3)
+		if err != nil || !slices.Equal(got, numbers) || len(packed) != 3*size {
+			t.Errorf("%v: %v in %d bytes, error %v", numbers, got, len(packed), err)
+		}
+	}
+}
+
 func withHotRows(t *testing.T, settings job.Job) job.Job {
 	settings.Rows.Hot = job.Hot{Share: 0.1}
 	if err := frequent.Choose(&settings, exectest.NewColumns(16, 16), 0); err != nil {

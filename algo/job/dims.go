@@ -42,9 +42,13 @@ func (j *Job) rowSettings(s *SlotSetting) RowSettings {
 }
 
 // CheckDims returns an error that names the first slot whose rows have another length, or another class, than
-// those of the model, if the job asks for what needs rows of one kind.
+// those of the model, if the job asks for what needs rows of one kind, or the first that takes a maximum, if
+// GPUs pool rows.
 func (j *Job) CheckDims(slots []batch.Slot) error {
 	for _, slot := range slots {
+		if j.HasRowsOnGPU() && slot.EachRowApart() {
+			return errMaxOnGPU(slot.Name)
+		}
 		setting, instead := "", "leave it out"
 		switch {
 		case j.HasHotRows():
@@ -68,6 +72,13 @@ func (j *Job) CheckDims(slots []batch.Slot) error {
 	return nil
 }
 
+// errMaxOnGPU returns the error of a slot that takes a maximum, where GPUs pool rows.
+func errMaxOnGPU(slot string) error {
+	return fmt.Errorf("slot %s takes a maximum, and rows.placement = %s forms sums alone: set "+
+		"rows.placement to %s, where EWs form maxima, or pooling to %s, %s or %s", slot, RowsOnGPU,
+		RowsOnPSs, PoolSum, PoolMean, PoolSqrt)
+}
+
 // SlotRows returns the slots with settings whose rows have another length than the model's, or another class
 // than 0, with both.
 func (j *Job) SlotRows() (slots []batch.Slot) {
@@ -86,6 +97,11 @@ func (j *Job) SlotRows() (slots []batch.Slot) {
 // validateDims returns an error if the job gives a slot rows of a length, or settings of rows, that the
 // network or another setting does not allow.
 func (j *Job) validateDims() error {
+	for i := range j.Data.Slots {
+		if s := &j.Data.Slots[i]; s.Pooling == PoolMax && j.HasRowsOnGPU() {
+			return fmt.Errorf("data.slots: %w", errMaxOnGPU(s.Slot))
+		}
+	}
 	slots := j.SlotRows()
 	for _, s := range slots {
 		if s.Dim != j.Model.Dim() && !j.Model.AnyDims() {

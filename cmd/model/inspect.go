@@ -122,6 +122,8 @@ func slotNames(slots []checkpoint.Slot) (names []string) {
 			name += " (sum ÷ √n)"
 		case s.Mean:
 			name += " (mean)"
+		case s.Pooling == "max":
+			name += " (maximum)"
 		}
 		if s.HashStackRounds > 0 {
 			name += fmt.Sprintf(" (hash-stack of %d × %d rows)", s.HashStackRounds, s.HashStackRows)
