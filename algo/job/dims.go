@@ -22,11 +22,20 @@ type RowSettings struct {
 func (j *Job) RowSettings() []RowSettings {
 	classes := []RowSettings{{j.Rows.Optimizer, j.Rows.Init, j.Rows.Precision}}
 	for i := range j.Data.Slots {
-		if own := j.rowSettings(&j.Data.Slots[i]); !slices.Contains(classes, own) {
+		if own := j.rowSettings(&j.Data.Slots[i]); own.classIn(classes) < 0 {
 			classes = append(classes, own)
 		}
 	}
 	return classes
+}
+
+// classIn returns the place of settings with the same effect, or −1. What an optimizer ignores makes no
+// class.
+func (s RowSettings) classIn(classes []RowSettings) int {
+	return slices.IndexFunc(classes, func(other RowSettings) bool {
+		return s.Optimizer.Effective() == other.Optimizer.Effective() && s.Init == other.Init &&
+			s.Precision == other.Precision
+	})
 }
 
 // rowSettings returns the settings of the rows of a slot.
@@ -86,7 +95,7 @@ func (j *Job) SlotRows() (slots []batch.Slot) {
 	for i := range j.Data.Slots {
 		s := &j.Data.Slots[i]
 		own := batch.Slot{Name: s.Slot, Dim: cmp.Or(s.Dim, j.Model.Dim()),
-			Class: slices.Index(classes, j.rowSettings(s))}
+			Class: j.rowSettings(s).classIn(classes)}
 		if own.Dim != j.Model.Dim() || own.Class != 0 {
 			slots = append(slots, own)
 		}
@@ -143,7 +152,7 @@ func (j *Job) validateSharedRows() error {
 			return differ("optimizer.kind", one.Optimizer.Kind, other.Optimizer.Kind)
 		case one.Optimizer.Rate != other.Optimizer.Rate:
 			return differ("optimizer.rate", one.Optimizer.Rate, other.Optimizer.Rate)
-		case one.Optimizer != other.Optimizer:
+		case one.Optimizer.Effective() != other.Optimizer.Effective():
 			return fmt.Errorf("data.slots: slots %s and %s of group %s share rows, and have optimizers with "+
 				"other settings: give them one", before.Slot, own.Slot, own.Group)
 		case one.Init != other.Init:

@@ -332,13 +332,8 @@ func (s *Schema) difference(other *Schema, in sides) string {
 	}
 	for i, slot := range s.Slots {
 		if setting, a, b := slot.difference(other.Slots[i]); setting != "" {
-			text := fmt.Sprintf("id column %s has %s %v in %s and %v in %s", slot.Name, setting, a, in.first,
+			return fmt.Sprintf("id column %s has %s %v in %s and %v in %s", slot.Name, setting, a, in.first,
 				b, in.settings)
-			if setting == classSetting {
-				text += ": give it the optimizer, init and precision that data.slots and rows have in the " +
-					"model's job.yaml, and list the slots in the order they have there"
-			}
-			return text
 		}
 	}
 	if s.PrefixBits != other.PrefixBits {
@@ -348,18 +343,14 @@ func (s *Schema) difference(other *Schema, in sides) string {
 	return ""
 }
 
-// classSetting is the name of Slot.Class in messages.
-const classSetting = "rows of class"
-
 // difference returns the first setting of two id columns that differs, by its name in the manifest, with its
-// two values.
+// two values. The numbers of classes are none: they follow from the order of data.slots.
 func (s Slot) difference(other Slot) (setting string, a, b any) {
 	for _, is := range []struct {
 		setting string
 		a, b    any
 	}{
 		{"dim", s.Dim, other.Dim},
-		{classSetting, s.Class, other.Class},
 		{"pooling", s.Pooling, other.Pooling},
 		{"fixed_size", s.FixedSize, other.FixedSize},
 		{"group", strconv.Quote(s.Group), strconv.Quote(other.Group)},
