@@ -128,6 +128,30 @@ func TestWrongWinnersAreRefused(t *testing.T) {
 	}
 }
 
+// A rank that claims a maximum for an id that its bag does not have ends the run with an error.
+func TestFalseWinnersAreAnError(t *testing.T) {
+	s := newScript(t, exectest.Job(1, 1), withMaxima())
+	s.read = s.do(dataLoader, role.Read, event.NoRank)
+	s.send(msg.IDFeatures, dataLoader, embeddingWorker, 0)
+	s.send(msg.Samples, dataLoader, nnWorker(0), 0)
+	s.do(embeddingWorker, role.Split, 0)
+	s.send(msg.Lookup, embeddingWorker, server(0), 0)
+	s.do(server(0), role.ReadRows, 0)
+	s.send(msg.Rows, server(0), embeddingWorker, 0)
+	s.do(embeddingWorker, role.Pool, 0)
+	s.send(msg.Embeddings, embeddingWorker, nnWorker(0), 0)
+	s.do(nnWorker(0), role.Forward, 0)
+	s.do(nnWorker(0), role.Backward, 0)
+	m := msg.Message{Kind: msg.PutGradients, From: nnWorker(0), To: embeddingWorker}
+	s.p.Payload(s.stores[nnWorker(0)], m, s.sent(m.Kind, 0)).(*Pooled).Winners[0] = 200
+	s.send(msg.PutGradients, nnWorker(0), embeddingWorker, 0)
+	w := role.Work{Kind: role.Merge, Samples: 16, StepSamples: 16}
+	_, err := s.p.Execute(embeddingWorker, s.stores[embeddingWorker], w, s.operands(w), nil)
+	if err == nil || !strings.Contains(err.Error(), "slot history: id 200 of sample 0 has a maximum") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // Winners travel in the fewest bytes that hold all, and come back the same.
 func TestWinnersTravel(t *testing.T) {
 	for largest, size := range map[int32]int{0: 1, 255: 1, 256: 2, 65_535: 2, 65_536: 4, 1<<31 - 1: 4} {

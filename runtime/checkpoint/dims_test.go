@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -255,12 +256,13 @@ func TestOrderOfSlotSettingsDoesNotMatter(t *testing.T) {
 	if d, err := checkpoint.Compare(c, again); err != nil || !d.None() {
 		t.Errorf("difference %+v, error %v", d, err)
 	}
-	s := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 3}}
-	if err := s.Save(filepath.Join(t.TempDir(), "next"), manifest(other), state); err != nil {
+	s, next := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 3}}, filepath.Join(t.TempDir(), "next")
+	s.Chain.Begin(c)
+	if err := errors.Join(s.Save(next, manifest(other), state), s.Wait()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Wait(); err != nil {
-		t.Error(err)
+	if d, err := checkpoint.Compare(c, mustOpen(t, next)); err != nil || !d.None() {
+		t.Errorf("the next checkpoint: difference %+v, error %v", d, err)
 	}
 }
 

@@ -210,9 +210,7 @@ func (r *rowsRestore) setCounters() error {
 		counters[to].Outcomes.Add(c.Outcomes)
 		if t := r.tables[to]; stays && t != nil && r.kept[from] == t.Len() && t.Len() == described.Rows {
 			counters[to].Hand = c.Hand
-			if r.dims.Equal(r.saved) { // the file has the name that the table's file will have
-				r.inPlace[from] = t
-			}
+			r.inPlace[from] = t
 		}
 	}
 	for owner, t := range r.tables {
