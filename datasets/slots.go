@@ -20,8 +20,11 @@ func ApplySlots(settings []job.SlotSetting, schema *batch.Schema) error {
 		}
 		slot := &schema.Slots[at]
 		slot.Group, slot.HashStack, slot.Scale = s.Group, s.HashStack, s.Scale()
-		if s.Raw > 0 {
+		switch {
+		case s.Raw > 0:
 			slot.Pooling, slot.FixedSize = batch.Raw, s.Raw
+		case s.Pooling == job.PoolMax:
+			slot.Pooling = batch.Max
 		}
 	}
 	whole := WithDim(*schema, 1)

@@ -109,6 +109,9 @@ func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, er
 		if a.plan.AllOnRanks() && m.Kind != msg.Rows {
 			return checkOnRanks(a, m, payload)
 		}
+		if a.winners > 0 && m.Kind != msg.Rows {
+			return checkPooled(a, m, payload)
+		}
 		if values, ok := payload.(Values); ok && !(m.Kind == msg.Embeddings && a.hasHotRows()) {
 			want := int(m.Samples) * a.width
 			switch {
@@ -145,6 +148,23 @@ func checkOnRanks(a *Admission, m msg.Message, payload Payload) (unit.Bytes, err
 		}
 	}
 	return 0, fmt.Errorf("type: %T is not that of %v where ranks have the rows", payload, m.Kind)
+}
+
+// checkPooled is checkContent of Embeddings and PutGradients where slots take maxima.
+func checkPooled(a *Admission, m msg.Message, payload Payload) (unit.Bytes, error) {
+	pooled, ok := payload.(*Pooled)
+	if !ok || m.Kind == msg.Embeddings && a.hasHotRows() {
+		return 0, fmt.Errorf("type: %T is not that of %v where slots take maxima", payload, m.Kind)
+	}
+	want := int(m.Samples) * a.width
+	if a.hasHotRows() { // the rank keeps some
+		want = min(pooled.Values.Len(), want)
+	}
+	err := a.checkCount(pooled.Values, want)
+	if err == nil {
+		err = pooled.Winners.check(int(m.Samples) * a.winners)
+	}
+	return unit.Bytes(pooled.Size()), err
 }
 
 func (a *Admission) checkIDs(m msg.Message, ids *IDs) error {
@@ -277,6 +297,12 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 				return fmt.Errorf("%v: payload: %w", m, err)
 			}
 		}
+	case *Pooled:
+		if count, known := valuesOf(a.numerics, s, m); known {
+			if err := a.checkCount(payload.Values, count); err != nil {
+				return fmt.Errorf("%v: payload: %w", m, err)
+			}
+		}
 	case Signs:
 		put, here := find[*Put](s, role.Handle{Kind: role.ShardGrads, Rank: m.Rank, Step: m.Step})
 		if here {
@@ -370,7 +396,7 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 	case msg.Put:
 		most = unit.Bytes(a.signsMax(m) * (8 + 4*a.dim))
 	case msg.Embeddings, msg.PutGradients:
-		most = 4 * samples * unit.Bytes(a.width)
+		most = 4 * samples * unit.Bytes(a.width+a.winners)
 		if m.Kind == msg.Embeddings && a.plan.AllOnRanks() {
 			most = samples * slots * (8*idsMax + 4)
 		}

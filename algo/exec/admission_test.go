@@ -80,6 +80,8 @@ func TestCorrectPayloadsPass(t *testing.T) {
 			settings := exectest.Job(2, 2)
 			settings.Wire.Precision, settings.Wire.Index = wire, index
 			exchange(t, withHotRows(t, settings))
+			exchangeOf(t, settings, withMaxima())
+			exchangeOf(t, withHotRows(t, settings), withMaxima())
 			p, _, all := exchange(t, settings)
 			for kind, own := range all {
 				for other, wrong := range all {
@@ -97,6 +99,71 @@ func TestCorrectPayloadsPass(t *testing.T) {
 }
 
 // withHotRows returns a job in which some rows of the exchange's data are hot.
+// withMaxima returns the columns of exchange, of which the raw slot takes maxima.
+func withMaxima() *exectest.Columns {
+	columns := exectest.NewColumns(16, 16)
+	columns.Fields.Slots[1] = batch.Slot{Name: "history", Dim: 3, Pooling: batch.Max}
+	return columns
+}
+
+// Winners that do not fit their batch are refused before anything is computed from them.
+func TestWrongWinnersAreRefused(t *testing.T) {
+	p, stores, all := exchangeOf(t, exectest.Job(2, 2), withMaxima())
+	for _, kind := range []msg.Kind{msg.Embeddings, msg.PutGradients} {
+		honest := all[kind]
+		good := honest.payload.(*Pooled)
+		for _, c := range []struct {
+			payload Payload
+			want    string
+		}{
+			{&Pooled{good.Values, good.Winners[1:]}, "winners: 23 bytes, want 1, 2 or 4 for each of 24"},
+			{&Pooled{compress.Pack(compress.FP32, make([]float32, 5)), good.Winners}, "values: "},
+			{Values{good.Values}, "where slots take maxima"},
+		} {
+			if err := examine(p, stores[honest.m.To], honest.m, c.payload); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v: %v, want %q", kind, err, c.want)
+			}
+		}
+	}
+}
+
+// A rank that claims a maximum for an id that its bag does not have ends the run with an error.
+func TestFalseWinnersAreAnError(t *testing.T) {
+	s := newScript(t, exectest.Job(1, 1), withMaxima())
+	s.read = s.do(dataLoader, role.Read, event.NoRank)
+	s.send(msg.IDFeatures, dataLoader, embeddingWorker, 0)
+	s.send(msg.Samples, dataLoader, nnWorker(0), 0)
+	s.do(embeddingWorker, role.Split, 0)
+	s.send(msg.Lookup, embeddingWorker, server(0), 0)
+	s.do(server(0), role.ReadRows, 0)
+	s.send(msg.Rows, server(0), embeddingWorker, 0)
+	s.do(embeddingWorker, role.Pool, 0)
+	s.send(msg.Embeddings, embeddingWorker, nnWorker(0), 0)
+	s.do(nnWorker(0), role.Forward, 0)
+	s.do(nnWorker(0), role.Backward, 0)
+	m := msg.Message{Kind: msg.PutGradients, From: nnWorker(0), To: embeddingWorker}
+	s.p.Payload(s.stores[nnWorker(0)], m, s.sent(m.Kind, 0)).(*Pooled).Winners[0] = 200
+	s.send(msg.PutGradients, nnWorker(0), embeddingWorker, 0)
+	w := role.Work{Kind: role.Merge, Samples: 16, StepSamples: 16}
+	_, err := s.p.Execute(embeddingWorker, s.stores[embeddingWorker], w, s.operands(w), nil)
+	if err == nil || !strings.Contains(err.Error(), "slot history: id 200 of sample 0 has a maximum") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Winners travel in the fewest bytes that hold all, and come back the same.
+func TestWinnersTravel(t *testing.T) {
+	for largest, size := range map[int32]int{0: 1, 255: 1, 256: 2, 65_535: 2, 65_536: 4, 1<<31 - 1: 4} {
+		numbers := []int32{0, largest, largest / 2}
+		packed := packWinners(numbers)
+		got, err := packed.unpack(3)
+		if err != nil || !slices.Equal(got, numbers) || len(packed) != 3*size {
+			t.Errorf("%v: %v in %d bytes, error %v", numbers, got, len(packed), err)
+		}
+	}
+}
+
 func withHotRows(t *testing.T, settings job.Job) job.Job {
 	settings.Rows.Hot = job.Hot{Share: 0.1}
 	if err := frequent.Choose(&settings, exectest.NewColumns(16, 16), 0); err != nil {

@@ -18,6 +18,9 @@
 // divides by the number of samples and applies the weight of staleness, and Table.Apply calls the row
 // optimizer.
 //
+// Where slots take maxima, an EW sends which id of its bag has each (Pooled), and the rank sends these
+// numbers back with the gradients. So an EW keeps no rows for Merge, nor needs any after a crash.
+//
 // # Hot rows
 //
 // A row that is hot (job.Hot) is on every rank instead of a PS. The EW routes it to one more owner

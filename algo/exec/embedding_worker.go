@@ -103,11 +103,12 @@ func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 		scratch = w.buffers.borrow(all)
 		defer w.buffers.giveBack(scratch)
 	}
-	routed.Pool(w.numerics.pool, pooled, w.schema, routed.Gather(scratch, rows))
+	winners := make([]int32, routed.Samples()*w.winners)
+	routed.Pool(w.numerics.pool, pooled, winners, w.schema, routed.Gather(scratch, rows))
 	if routed.mixed != nil {
-		return role.Result{Bytes: w.storeMixed(i, routed, rows, pooled)}, nil
+		return role.Result{Bytes: w.storeMixed(i, routed, rows, pooled, packWinners(winners))}, nil
 	}
-	return role.Result{Bytes: w.storeValues(i.store, i.Makes[0], pooled)}, nil
+	return role.Result{Bytes: w.storePooled(i.store, i.Makes[0], pooled, packWinners(winners))}, nil
 }
 
 // gradValues returns the number of gradients of pooled embeddings that the rank of a batch sends.
@@ -132,7 +133,10 @@ func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 		i.store.set(i.Makes[0], puts)
 		return role.Result{}, nil
 	}
-	packed := get[compress.Values](i.store, i.Reads[1])
+	packed, winners, err := w.gradients(i, routed)
+	if err != nil {
+		return role.Result{}, err
+	}
 	grads, err := packed.Unpack(w.gradValues(routed))
 	if err != nil {
 		return role.Result{}, err
@@ -143,7 +147,7 @@ func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 		m.ExpandGrads(all, grads)
 		grads = all
 	}
-	sums := w.sums(routed, grads)
+	sums := w.sums(routed, grads, winners)
 	puts, rest := make([]*Put, len(routed.signs)), sums
 	for shard := range puts {
 		n := routed.ShardValues(shard)
@@ -155,16 +159,31 @@ func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 	return role.Result{}, nil
 }
 
+// gradients returns the gradients that a rank has sent of a batch and, if slots take maxima, the winners.
+func (w *embeddingWorkerWork) gradients(i item, routed *resolved) (compress.Values, []int32, error) {
+	if w.winners == 0 {
+		return get[compress.Values](i.store, i.Reads[1]), nil, nil
+	}
+	pooled := get[*Pooled](i.store, i.Reads[1])
+	winners, err := pooled.Winners.unpack(routed.Samples() * w.winners)
+	for _, r := range routed.Routed {
+		if err == nil {
+			err = r.CheckWinners(w.schema, winners)
+		}
+	}
+	return pooled.Values, winners, err
+}
+
 // sums returns the row gradient sums of all PSs, one after the other, in a borrowed buffer.
-func (w *embeddingWorkerWork) sums(routed *resolved, grads []float32) []float32 {
+func (w *embeddingWorkerWork) sums(routed *resolved, grads []float32, winners []int32) []float32 {
 	if routed.mixed != nil {
 		cold := int(routed.Routed[0].Bounds[w.plan.Servers()]) // rows; the rank sums those of hot ones
 		sums := w.buffers.borrow(cold * w.dim)
-		routed.Routed[0].MergeRange(w.numerics.pool, sums, w.schema, grads, w.dim, 0, cold)
+		routed.Routed[0].MergeRange(w.numerics.pool, sums, w.schema, grads, winners, w.dim, 0, cold)
 		return sums
 	}
 	sums := w.buffers.borrow(routed.Values())
-	routed.Merge(w.numerics.pool, routed.Cut(sums), w.schema, grads)
+	routed.Merge(w.numerics.pool, routed.Cut(sums), w.schema, grads, winners)
 	if !routed.Gathers() {
 		return sums
 	}

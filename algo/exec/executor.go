@@ -67,7 +67,8 @@ func NewLocal(
 	}
 	dims := schema.Dims()
 	n := &numerics{job: t, schema: schema, dims: dims, dim: longestRow(&t, dims),
-		width: schema.EmbeddingWidth(), plan: t.ShardPlan(), pool: gemm.PoolOf(m.Products)}
+		width: schema.EmbeddingWidth(), winners: schema.Winners(), plan: t.ShardPlan(),
+		pool: gemm.PoolOf(m.Products)}
 	shards, err := newRowShards(n, rule, m, here)
 	if err != nil {
 		return nil, err
@@ -93,7 +94,8 @@ func NewLocal(
 	}
 	e := &Executor{
 		numerics: n, work: map[role.WorkKind]workFunc{}, dense: strategy, onHost: c.Trainer == nil,
-		ranks: &nnWorkerWork{numerics: n, onGPU: onGPU, reportLoss: m.ReportLoss},
+		ranks: &nnWorkerWork{numerics: n, onGPU: onGPU, won: make([]Winners, t.Roles.Ranks),
+			reportLoss: m.ReportLoss},
 		model: &ModelState{numerics: n, engine: engine, shards: shards, hot: hot, onGPU: onGPU,
 			dense: strategy},
 		admission: newAdmission(n, shards, strategy, engine.Layout(), rule.Dense().Quorum > 0),

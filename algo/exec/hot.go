@@ -163,7 +163,7 @@ func (h *hotRows) pool(b embedding.BatchKey, part *batch.Part, m *MixedRows) ([]
 		return nil, err
 	}
 	own.pooled = h.buffers.borrow(part.Samples * h.width)
-	own.routed.PoolOn(h.numerics.pool, own.pooled, h.schema, rows, h.dim)
+	own.routed.PoolOn(h.numerics.pool, own.pooled, nil, h.schema, rows, h.dim)
 	own.mixed.Expand(own.pooled, values[:sent])
 	return own.pooled, nil
 }
@@ -180,7 +180,7 @@ func (h *hotRows) sum(w role.Work, grads []float32) (given, toEW []float32) {
 	own, n := h.ranks[w.Rank], h.set.Len()
 	cold, hot := len(own.mixed.Cold), len(own.places)
 	sums := h.buffers.borrow(hot * h.dim)
-	own.routed.MergeRange(h.numerics.pool, sums, h.schema, grads, h.dim, cold, cold+hot)
+	own.routed.MergeRange(h.numerics.pool, sums, h.schema, grads, nil, h.dim, cold, cold+hot)
 	put := route.Put{Rank: int(w.Rank), Samples: int(w.Samples), Sums: sums}
 	if h.job.Training.Scale == job.ScaleRank {
 		put.Quotients(sums, 0, hot, h.dim, put.Divisor(0, true))
@@ -264,7 +264,8 @@ func (h *hotRows) snapshot(signs []uint64, dst []float32) error {
 
 // storeMixed stores what a rank needs of a batch in which rows are hot, from the rows of all PSs and the
 // pooled embeddings, in a borrowed buffer, and returns its size.
-func (w *embeddingWorkerWork) storeMixed(i item, routed *resolved, rows, pooled []float32) unit.Bytes {
+func (w *embeddingWorkerWork) storeMixed(i item, routed *resolved, rows, pooled []float32,
+	winners Winners) unit.Bytes {
 	m := routed.mixed
 	sent := m.PooledValues()
 	values := w.buffers.borrow(sent + len(m.Cold)*w.dim)
@@ -274,7 +275,7 @@ func (w *embeddingWorkerWork) storeMixed(i item, routed *resolved, rows, pooled 
 	}
 	w.buffers.giveBack(pooled)
 	mixed := &MixedRows{Values: compress.Pack(w.job.Wire.Precision, values), Cold: len(m.Cold),
-		Slots: m.Slots, Places: routed.places}
+		Slots: m.Slots, Places: routed.places, Winners: winners}
 	i.store.setLeased(i.Makes[0], mixed, w.lease(values))
 	return unit.Bytes(mixed.Size())
 }
@@ -302,8 +303,8 @@ func (m *MixedRows) check(of msg.Message, a *Admission) error {
 			return fmt.Errorf("bags of slot %d: %d offsets do not cut %d rows into %d samples", s,
 				len(own.Offsets), len(own.Rows), of.Samples)
 		}
-		if count += len(own.Rows); slots[s].Pooling == batch.Raw && len(own.Rows) > 0 {
-			return fmt.Errorf("bags of slot %d: hot rows of a raw slot", s)
+		if count += len(own.Rows); !slots[s].CanBeHot() && len(own.Rows) > 0 {
+			return fmt.Errorf("bags of slot %d: hot rows of a raw slot, or one of maxima", s)
 		}
 		for i := range int(of.Samples) {
 			rows := own.Offsets[i+1] - own.Offsets[i]
@@ -323,6 +324,9 @@ func (m *MixedRows) check(of msg.Message, a *Admission) error {
 	if most := a.signsMax(of); max(count, m.Cold, len(m.Places)) > most {
 		return fmt.Errorf("bags with hot rows: %d rows, %d cold and %d hot ones, want at most %d of each",
 			count, m.Cold, len(m.Places), most)
+	}
+	if err := m.Winners.check(int(of.Samples) * a.winners); err != nil {
+		return err
 	}
 	return a.checkCount(m.Values, pooled+m.Cold*a.dim)
 }

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"slices"
+
 	"tandem/algo/exec/dense"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
@@ -12,9 +14,10 @@ import (
 type nnWorkerWork struct {
 	*numerics
 	dense      dense.Strategy
-	hot        *hotRows // nil: no row is hot
-	rowsBucket int32    // of rows that ranks have together; −1: none
-	onGPU      *gpuRows // nil: PSs have the rows that are not hot
+	hot        *hotRows  // nil: no row is hot
+	rowsBucket int32     // of rows that ranks have together; −1: none
+	onGPU      *gpuRows  // nil: PSs have the rows that are not hot
+	won        []Winners // by rank, of the batch between its forward and backward
 	reportLoss func(lossSum float64, samples int)
 }
 
@@ -72,7 +75,14 @@ func (w *nnWorkerWork) forwardOnGPU(i item, part *batch.Part) (role.Result, erro
 // pooled returns the pooled embeddings of a rank's batch.
 func (w *nnWorkerWork) pooled(i item, part *batch.Part) ([]float32, error) {
 	if w.hot != nil {
-		return w.hot.pool(i.batch(), part, get[*MixedRows](i.store, i.Reads[1]))
+		mixed := get[*MixedRows](i.store, i.Reads[1])
+		w.won[i.Rank] = slices.Clone(mixed.Winners)
+		return w.hot.pool(i.batch(), part, mixed)
+	}
+	if w.winners > 0 {
+		pooled := get[*Pooled](i.store, i.Reads[1])
+		w.won[i.Rank] = slices.Clone(pooled.Winners) // which may lie in the memory of the message
+		return pooled.Values.Unpack(part.Samples * w.width)
 	}
 	return get[compress.Values](i.store, i.Reads[1]).Unpack(part.Samples * w.width)
 }
@@ -94,7 +104,8 @@ func (w *nnWorkerWork) backward(i item) (role.Result, error) {
 	if w.rowsBucket >= 0 && notFinite == "" {
 		i.part(w.rowsBucket)
 	}
-	return role.Result{NotFinite: notFinite, Bytes: w.storeValues(i.store, i.Makes[0], grads)}, nil
+	bytes := w.storePooled(i.store, i.Makes[0], grads, w.won[i.Rank])
+	return role.Result{NotFinite: notFinite, Bytes: bytes}, nil
 }
 
 func (w *nnWorkerWork) denseApply(i item) (role.Result, error) {

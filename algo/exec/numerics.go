@@ -23,6 +23,7 @@ type numerics struct {
 	dims    batch.Dims // lengths of embedding rows
 	dim     int        // the largest of them; where rows are hot, all rows have this length
 	width   int        // pooled embedding values of a sample
+	winners int        // those of them that are maxima
 	first   int        // the global step that roles count as step 0
 	plan    shard.Plan
 	pool    gemm.Pool // shares large batches over goroutines; may be nil
@@ -43,6 +44,17 @@ func (n *numerics) storeValues(s *Store, h role.Handle, values []float32) unit.B
 	packed := compress.Pack(n.job.Wire.Precision, values)
 	s.setLeased(h, packed, n.lease(values))
 	return unit.Bytes(packed.Size())
+}
+
+// storePooled is storeValues of pooled embeddings, or of their gradients, with the winners if slots take
+// maxima.
+func (n *numerics) storePooled(s *Store, h role.Handle, values []float32, winners Winners) unit.Bytes {
+	if n.winners == 0 {
+		return n.storeValues(s, h, values)
+	}
+	pooled := &Pooled{compress.Pack(n.job.Wire.Precision, values), winners}
+	s.setLeased(h, pooled, n.lease(values))
+	return unit.Bytes(pooled.Size())
 }
 
 // lease returns the lease of a borrowed buffer with values that have been packed. If the packed form is not

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"tandem/algo/numeric/batch"
@@ -27,6 +28,7 @@ func (Signs) payload()      {}
 func (*MixedRows) payload() {}
 func (Values) payload()     {}
 func (*Put) payload()       {}
+func (*Pooled) payload()    {}
 func (DenseShard) payload() {}
 
 // Letter is a message with its payload, on its way to another process.
@@ -53,6 +55,75 @@ type Signs struct{ compress.Signs }
 // Values is the payload of Rows, Embeddings and PutGradients.
 type Values struct{ compress.Values }
 
+// Pooled is the payload of Embeddings, and of PutGradients, where slots take maxima: the pooled embeddings or
+// their gradients, and which id of its bag each maximum is of. A rank returns these numbers, so that an EW
+// needs nothing of the rows once they are pooled: one that takes the place of another can sum gradients.
+type Pooled struct {
+	Values  compress.Values
+	Winners Winners
+}
+
+// Size returns the number of bytes on a wire.
+func (p *Pooled) Size() int { return p.Values.Size() + len(p.Winners) }
+
+// Winners are the numbers of route.Routed.PoolOn as they travel: little endian, each of 1, 2 or 4 bytes, the
+// fewest that hold all.
+type Winners []byte
+
+// packWinners returns numbers as they travel.
+func packWinners(numbers []int32) Winners {
+	largest := int32(0)
+	for _, n := range numbers {
+		largest = max(largest, n)
+	}
+	switch {
+	case largest < 1<<8:
+		packed := make(Winners, len(numbers))
+		for i, n := range numbers {
+			packed[i] = byte(n)
+		}
+		return packed
+	case largest < 1<<16:
+		packed := make(Winners, 0, 2*len(numbers))
+		for _, n := range numbers {
+			packed = binary.LittleEndian.AppendUint16(packed, uint16(n))
+		}
+		return packed
+	}
+	packed := make(Winners, 0, 4*len(numbers))
+	for _, n := range numbers {
+		packed = binary.LittleEndian.AppendUint32(packed, uint32(n))
+	}
+	return packed
+}
+
+// check returns an error unless the bytes are those of a number of winners.
+func (w Winners) check(numbers int) error {
+	if len(w) != numbers && len(w) != 2*numbers && len(w) != 4*numbers {
+		return fmt.Errorf("winners: %d bytes, want 1, 2 or 4 for each of %d", len(w), numbers)
+	}
+	return nil
+}
+
+// unpack returns the numbers, of which there must be a number.
+func (w Winners) unpack(numbers int) ([]int32, error) {
+	if err := w.check(numbers); err != nil {
+		return nil, err
+	}
+	out := make([]int32, numbers)
+	for i := range out {
+		switch len(w) / numbers {
+		case 1:
+			out[i] = int32(w[i])
+		case 2:
+			out[i] = int32(binary.LittleEndian.Uint16(w[2*i:]))
+		default:
+			out[i] = int32(binary.LittleEndian.Uint32(w[4*i:]))
+		}
+	}
+	return out, nil
+}
+
 // MixedRows is the payload of Embeddings where rows are hot: a rank pools the bags with hot rows itself. See
 // route.Mixed.
 type MixedRows struct {
@@ -62,6 +133,9 @@ type MixedRows struct {
 	Cold   int
 	Places []int32      // in shard.Hot.Signs, of the distinct hot rows of the batch
 	Slots  []route.Bags // the bags with hot rows
+	// Winners are of all samples, as in Pooled; empty if no slot takes a maximum. No row of such a slot is
+	// hot.
+	Winners Winners
 }
 
 // Size returns the number of bytes on a wire: 4 for a place, a row of a bag and an offset.
@@ -70,7 +144,7 @@ func (m *MixedRows) Size() int {
 	for _, own := range m.Slots {
 		numbers += len(own.Rows) + len(own.Offsets)
 	}
-	return m.Values.Size() + 4*numbers
+	return m.Values.Size() + 4*numbers + len(m.Winners)
 }
 
 // DenseShard is the payload of Params and Push: the values of one dense PS's shard, followed on dense-ps 0 by
@@ -186,8 +260,14 @@ func (e *Executor) payload(s *Store, m msg.Message, h role.Handle) Payload {
 		if ids, is := find[*IDs](s, h); is {
 			return ids
 		}
+		if pooled, is := find[*Pooled](s, h); is {
+			return pooled
+		}
 		return Values{get[compress.Values](s, h)}
 	case msg.PutGradients:
+		if pooled, is := find[*Pooled](s, h); is {
+			return pooled
+		}
 		return Values{get[compress.Values](s, h)}
 	case msg.Put:
 		return get[[]*Put](s, h)[m.To.Index]

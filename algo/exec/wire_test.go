@@ -28,6 +28,8 @@ func sizeOf(t *testing.T, payload Payload) unit.Bytes {
 		return unit.Bytes(x.Signs.Size() + x.Sums.Size())
 	case *MixedRows:
 		return unit.Bytes(x.Size())
+	case *Pooled:
+		return unit.Bytes(x.Size())
 	}
 	t.Fatalf("payload %T", payload)
 	return 0

@@ -31,8 +31,10 @@ type SlotSetting struct {
 	// HashStack makes the embedding of an id the sum of one row from each of several
 	// rounds, in a table of a fixed size; all slots of a group have the same.
 	HashStack batch.HashStack `yaml:"hash-stack,omitempty"`
-	// Pooling is what the rows of the ids of a sample become: PoolSum, PoolMean, or PoolSqrt, which is their
-	// sum divided by the root of their number. With Raw, it is of the rows of one id under a hash-stack.
+	// Pooling is what the rows of the ids of a sample become: PoolSum, PoolMean, PoolSqrt, which is their sum
+	// divided by the root of their number, or PoolMax, their largest value at each place, whose gradient goes
+	// to the first id that has it. With Raw, it is of the rows of one id under a hash-stack. PoolMax goes
+	// with neither Raw nor a hash-stack.
 	Pooling string `yaml:"pooling,omitempty"`
 	// SqrtScaling is the same as pooling: sqrt, by Persia's name.
 	SqrtScaling bool `yaml:"sqrt-scaling,omitempty"`
@@ -46,6 +48,7 @@ const (
 	PoolSum  = "sum" // the default
 	PoolMean = "mean"
 	PoolSqrt = "sqrt"
+	PoolMax  = "max"
 )
 
 // Scale returns what sums of rows of the slot are multiplied by.
@@ -69,7 +72,7 @@ func isSlotKey(key string) bool {
 }
 
 // poolings are the values of SlotSetting.Pooling.
-var poolings = []string{"", PoolSum, PoolMean, PoolSqrt}
+var poolings = []string{"", PoolSum, PoolMean, PoolSqrt, PoolMax}
 
 // slotDimMax is the largest dimension of a slot.
 const slotDimMax = 1 << 16
@@ -91,6 +94,12 @@ func validateSlots(settings []SlotSetting) error {
 		case s.SqrtScaling && s.Pooling != "" && s.Pooling != PoolSqrt:
 			return fmt.Errorf("slots[%d]: sqrt-scaling is pooling: %s, and there is pooling: %s: leave one "+
 				"out", i, PoolSqrt, s.Pooling)
+		case s.Pooling == PoolMax && s.Raw > 0:
+			return fmt.Errorf("slots[%d]: raw keeps the ids of a sample apart, and pooling: %s joins them: "+
+				"leave one out", i, PoolMax)
+		case s.Pooling == PoolMax && s.HashStack != batch.HashStack{}:
+			return fmt.Errorf("slots[%d]: pooling: %s is of ids with one row each, and a hash-stack gives "+
+				"them several: leave one out", i, PoolMax)
 		case s.Dim < 0 || s.Dim > slotDimMax:
 			return fmt.Errorf("slots[%d].dim: %d: must be 1 to %d, or 0 for that of the model", i, s.Dim,
 				slotDimMax)

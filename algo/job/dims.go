@@ -22,11 +22,20 @@ type RowSettings struct {
 func (j *Job) RowSettings() []RowSettings {
 	classes := []RowSettings{{j.Rows.Optimizer, j.Rows.Init, j.Rows.Precision}}
 	for i := range j.Data.Slots {
-		if own := j.rowSettings(&j.Data.Slots[i]); !slices.Contains(classes, own) {
+		if own := j.rowSettings(&j.Data.Slots[i]); own.classIn(classes) < 0 {
 			classes = append(classes, own)
 		}
 	}
 	return classes
+}
+
+// classIn returns the place of settings with the same effect, or −1. What an optimizer ignores makes no
+// class.
+func (s RowSettings) classIn(classes []RowSettings) int {
+	return slices.IndexFunc(classes, func(other RowSettings) bool {
+		return s.Optimizer.Effective() == other.Optimizer.Effective() && s.Init == other.Init &&
+			s.Precision == other.Precision
+	})
 }
 
 // rowSettings returns the settings of the rows of a slot.
@@ -42,9 +51,13 @@ func (j *Job) rowSettings(s *SlotSetting) RowSettings {
 }
 
 // CheckDims returns an error that names the first slot whose rows have another length, or another class, than
-// those of the model, if the job asks for what needs rows of one kind.
+// those of the model, if the job asks for what needs rows of one kind, or the first that takes a maximum, if
+// GPUs pool rows.
 func (j *Job) CheckDims(slots []batch.Slot) error {
 	for _, slot := range slots {
+		if j.HasRowsOnGPU() && slot.EachRowApart() {
+			return errMaxOnGPU(slot.Name)
+		}
 		setting, instead := "", "leave it out"
 		switch {
 		case j.HasHotRows():
@@ -68,6 +81,13 @@ func (j *Job) CheckDims(slots []batch.Slot) error {
 	return nil
 }
 
+// errMaxOnGPU returns the error of a slot that takes a maximum, where GPUs pool rows.
+func errMaxOnGPU(slot string) error {
+	return fmt.Errorf("slot %s takes a maximum, and rows.placement = %s forms sums alone: set "+
+		"rows.placement to %s, where EWs form maxima, or pooling to %s, %s or %s", slot, RowsOnGPU,
+		RowsOnPSs, PoolSum, PoolMean, PoolSqrt)
+}
+
 // SlotRows returns the slots with settings whose rows have another length than the model's, or another class
 // than 0, with both.
 func (j *Job) SlotRows() (slots []batch.Slot) {
@@ -75,7 +95,7 @@ func (j *Job) SlotRows() (slots []batch.Slot) {
 	for i := range j.Data.Slots {
 		s := &j.Data.Slots[i]
 		own := batch.Slot{Name: s.Slot, Dim: cmp.Or(s.Dim, j.Model.Dim()),
-			Class: slices.Index(classes, j.rowSettings(s))}
+			Class: j.rowSettings(s).classIn(classes)}
 		if own.Dim != j.Model.Dim() || own.Class != 0 {
 			slots = append(slots, own)
 		}
@@ -86,6 +106,11 @@ func (j *Job) SlotRows() (slots []batch.Slot) {
 // validateDims returns an error if the job gives a slot rows of a length, or settings of rows, that the
 // network or another setting does not allow.
 func (j *Job) validateDims() error {
+	for i := range j.Data.Slots {
+		if s := &j.Data.Slots[i]; s.Pooling == PoolMax && j.HasRowsOnGPU() {
+			return fmt.Errorf("data.slots: %w", errMaxOnGPU(s.Slot))
+		}
+	}
 	slots := j.SlotRows()
 	for _, s := range slots {
 		if s.Dim != j.Model.Dim() && !j.Model.AnyDims() {
@@ -127,7 +152,7 @@ func (j *Job) validateSharedRows() error {
 			return differ("optimizer.kind", one.Optimizer.Kind, other.Optimizer.Kind)
 		case one.Optimizer.Rate != other.Optimizer.Rate:
 			return differ("optimizer.rate", one.Optimizer.Rate, other.Optimizer.Rate)
-		case one.Optimizer != other.Optimizer:
+		case one.Optimizer.Effective() != other.Optimizer.Effective():
 			return fmt.Errorf("data.slots: slots %s and %s of group %s share rows, and have optimizers with "+
 				"other settings: give them one", before.Slot, own.Slot, own.Group)
 		case one.Init != other.Init:

@@ -126,6 +126,8 @@ func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
 		"dlrm": {SlotSetting{Optimizer: sgd}, func(j *Job) { j.Model.Kind = model.DLRM }, ""},
 		"the settings of all": {SlotSetting{Optimizer: new(opt.DefaultRow())},
 			func(j *Job) { j.Rows.Hot.Share = 0.5 }, ""},
+		"without effect": {SlotSetting{Optimizer: own(func(s *opt.RowSpec) { s.Beta1, s.L1 = 0.5, 3 })},
+			func(j *Job) { j.Rows.Hot.Share = 0.5 }, ""},
 		"capacity":  {SlotSetting{Optimizer: sgd}, func(j *Job) { j.Rows.Capacity = 9 }, ""},
 		"init":      {SlotSetting{Init: new(-1.)}, nil, "data.slots[0].init = -1; want 0 to"},
 		"fp16":      {SlotSetting{Init: new(7e4), Precision: "fp16"}, nil, "init = 70000 of rows in fp16"},
@@ -160,8 +162,12 @@ func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
+	_, err := Parse([]byte("data: {kind: adult-income, slots: [{slot: sex, dimension: 4}]}"), "job.yaml")
+	if err == nil || !strings.Contains(err.Error(), `unknown key "dimension": did you mean "dim"?`) {
+		t.Error(err)
+	}
 	const text = "data: {kind: adult-income, slots: [{slot: sex, optimizer: {rat: 1}}]}"
-	_, err := Parse([]byte(text), "job.yaml")
+	_, err = Parse([]byte(text), "job.yaml")
 	if err == nil || !strings.Contains(err.Error(), `data.slots[0].optimizer: unknown key "rat"`) {
 		t.Error(err)
 	}

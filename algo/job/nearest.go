@@ -6,8 +6,9 @@ import (
 )
 
 // Nearest returns the shortest known word that begins with word, in upper or lower case. If there is none, it
-// returns the known word with the smallest edit distance to word, or "" if that distance is more than half of
-// word's letters, rounded up. Of equally near words, it returns the first. It returns "" for an empty word
+// returns the longest known word of three letters or more with which word begins, such as dim for dimension.
+// Else it is the known word with the smallest edit distance to word, or "" if that distance is more than half
+// of word's letters, rounded up. Of equally near words, it returns the first. It returns "" for an empty word
 // and for one of more than 100 bytes.
 //
 // Use it for every value that a user types by name: a key of a job file, or a value of a command line.
@@ -20,6 +21,13 @@ func Nearest(word string, known []string) string {
 	for _, candidate := range known {
 		if n := len(word); len(candidate) >= n && strings.EqualFold(candidate[:n], word) &&
 			(best == "" || len(candidate) < len(best)) {
+			best = candidate
+		}
+	}
+	const leastBeginning = 3 // letters
+	for _, candidate := range known {
+		if n := len(candidate); n > len(best) && n >= leastBeginning && n <= len(word) &&
+			strings.EqualFold(word[:n], candidate) {
 			best = candidate
 		}
 	}

@@ -11,7 +11,9 @@ func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"hybird": "hybrid", "sycn": "sync", "async_ps": "async-ps", "spp": "ssp",
 		"turbo": "", "": "",
-		"async": "async-ps", // one letter from sync, and the beginning of two modes, of which this is shorter
+		"synchronous": "sync", // which it begins with
+		// One letter from sync, and the beginning of two modes, of which this is shorter.
+		"async": "async-ps",
 	} {
 		if got := Nearest(word, modes); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)

@@ -25,6 +25,9 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		"rows.eviction = second-chance": func(j *job.Job) { j.Rows.Eviction = job.SecondChance },
 		"no optimizer ftrl":             func(j *job.Job) { j.Rows.Optimizer.Kind = opt.FTRL },
 		"leave out rows.hot":            func(j *job.Job) { j.Rows.Hot.Share = 0.1 },
+		"slot tags takes a maximum": func(j *job.Job) {
+			j.Data.Slots = []job.SlotSetting{{Slot: "tags", Pooling: job.PoolMax}}
+		},
 	} {
 		j := job.Default()
 		j.Rows.Placement, j.Rows.Capacity, j.Model.Device.CUDA = job.RowsOnGPU, 100, true

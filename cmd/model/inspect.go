@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/job"
-	"tandem/algo/unit"
 	"tandem/internal/cli"
 	"tandem/runtime/checkpoint"
 )
@@ -122,6 +121,8 @@ func slotNames(slots []checkpoint.Slot) (names []string) {
 			name += " (sum ÷ √n)"
 		case s.Mean:
 			name += " (mean)"
+		case s.Pooling == "max":
+			name += " (maximum)"
 		}
 		if s.HashStackRounds > 0 {
 			name += fmt.Sprintf(" (hash-stack of %d × %d rows)", s.HashStackRounds, s.HashStackRows)
@@ -134,7 +135,14 @@ func slotNames(slots []checkpoint.Slot) (names []string) {
 // serverTable returns the rows of each embedding PS, and the hot rows, if there are any.
 func serverTable(m *checkpoint.Manifest) cli.Table {
 	t := cli.Table{Header: []string{"embedding PS", "rows", "size", "updates", "evicted", "refused"}}
-	dims := m.Rows.ByDim()
+	dims, largest := m.Rows.ByDim(), int64(0)
+	sizes := map[string]int64{}
+	for _, f := range m.Files {
+		sizes[f.Name] = f.Bytes
+	}
+	for i := range m.Rows.ByOwner() {
+		largest = max(largest, sizes[m.Rows.RowsFile(i)])
+	}
 	for i, s := range m.Rows.ByOwner() {
 		name := fmt.Sprint(i / len(dims))
 		if i == len(m.Rows.Servers) {
@@ -146,14 +154,21 @@ func serverTable(m *checkpoint.Manifest) cli.Table {
 				name += fmt.Sprintf(" (class %d)", dim.Class)
 			}
 		}
-		size := unit.Bytes(0)
-		for _, f := range m.Files {
-			if f.Name == m.Rows.RowsFile(i) {
-				size = unit.Bytes(f.Bytes)
-			}
-		}
-		t.Rows = append(t.Rows, []string{name, fmt.Sprint(s.Rows), size.String(),
+		t.Rows = append(t.Rows, []string{name, fmt.Sprint(s.Rows), sizeIn(sizes[m.Rows.RowsFile(i)], largest),
 			fmt.Sprint(s.Applied), fmt.Sprint(s.Evicted), fmt.Sprint(s.Refused)})
 	}
 	return t
+}
+
+// sizeIn returns a number of bytes in the unit of the largest of a column, so that they can be compared.
+func sizeIn(bytes, largest int64) string {
+	scale, names := 1.0, []string{"kB", "MB", "GB", "TB"}
+	name := "B"
+	for i := 0; i < len(names) && float64(largest) >= 1000*scale; i++ {
+		scale, name = 1000*scale, names[i]
+	}
+	if scale == 1 {
+		return fmt.Sprintf("%dB", bytes)
+	}
+	return fmt.Sprintf("%.2f%s", float64(bytes)/scale, name)
 }

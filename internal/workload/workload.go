@@ -342,7 +342,7 @@ func (g *group) rows(ids float64) float64 {
 // lay adds to a workload what depends on the model and the optimizer, and returns the layout
 // of the network.
 func lay(w cost.Workload, schema *batch.Schema, j *job.Job) (cost.Workload, *model.Layout, error) {
-	w.Slots = len(schema.Slots)
+	w.Slots, w.Winners = len(schema.Slots), schema.Winners()
 	dims, settings := schema.Dims(), j.RowSettings()
 	kinds := make([]cost.RowClass, max(len(dims.Lengths()), 1))
 	for place := range kinds {

@@ -149,7 +149,7 @@ func TestRowsOfDimensionsBySlot(t *testing.T) {
 		{Slot: "hour", Dim: 4, Precision: "bf16",
 			Optimizer: &opt.RowSpec{Kind: opt.Adam, Rate: 1, Epsilon: 1}},
 		{Slot: "tags", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
-		{Slot: "friend", Dim: 64, Group: "people"}}}
+		{Slot: "friend", Dim: 64, Group: "people", Pooling: job.PoolMax}}}
 	expected, layout, err := Simulated(&j.Data, &j, "")
 	if err != nil {
 		t.Fatal(err)
@@ -165,8 +165,8 @@ func TestRowsOfDimensionsBySlot(t *testing.T) {
 		bytes, state unit.Bytes
 	}{{64, 2, 256, 256}, {4, 1, 8, 36}, {16, 5, 64, 64}}
 	for name, w := range map[string]cost.Workload{"expected": expected, "counted": counted} {
-		if err := w.Validate(); err != nil || len(w.Classes) != len(want) {
-			t.Fatalf("%s: %d classes, error %v", name, len(w.Classes), err)
+		if err := w.Validate(); err != nil || len(w.Classes) != len(want) || w.Winners != 64 {
+			t.Fatalf("%s: %d classes, %d maxima, error %v", name, len(w.Classes), w.Winners, err)
 		}
 		rows, created, distinct := 0.0, 0.0, 0.0
 		for i, c := range w.Classes {
@@ -229,7 +229,7 @@ func compareFirstBatch(t *testing.T, j *job.Job, source batch.Source, w cost.Wor
 	if math.Abs(float64(got)/float64(real)-1) > 0.05 {
 		t.Errorf("%v of rows, a run has %v", got, real)
 	}
-	if want := unit.Bytes(4 * (64 + 4 + 16 + 64) * j.Training.GlobalBatch); b.EmbeddingBytes != want {
+	if want := unit.Bytes((4*(64+4+16+64) + 64) * j.Training.GlobalBatch); b.EmbeddingBytes != want {
 		t.Errorf("%v of embeddings, want %v", b.EmbeddingBytes, want)
 	}
 }

@@ -122,24 +122,53 @@ func Compare(a, b *Checkpoint) (*Difference, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.Rows.Format, err = formatDifference(a, b); err == nil && d.Rows.Format == "" {
+		d.Rows.compare(a, first, second)
+	}
+	return d, err
+}
+
+// formatDifference says why the rows of two models cannot be compared: "" if those of every slot have the
+// same values and states. Which slots share a table does not matter.
+func formatDifference(a, b *Checkpoint) (string, error) {
+	one, err := a.Schema.Batch()
+	if err != nil {
+		return "", err
+	}
+	other, err := b.Schema.Batch()
+	if err != nil {
+		return "", err
+	}
 	x, y := a.Manifest.Rows, b.Manifest.Rows
-	if !slices.Equal(x.ByDim(), y.ByDim()) {
-		d.Rows.Format = fmt.Sprintf("rows of %s, and of %s", x.text(), y.text())
-		return d, nil
+	if len(one.Slots) != len(other.Slots) || len(one.Slots) == 0 {
+		if !slices.Equal(x.ByDim(), y.ByDim()) {
+			return fmt.Sprintf("rows of %s, and of %s", x.text(), y.text()), nil
+		}
+		if !one.Dims().Equal(other.Dims()) {
+			return "the same kinds of rows in other slots", nil
+		}
+		return "", nil
 	}
-	if !first.dims.Equal(second.dims) {
-		d.Rows.Format = "the same kinds of rows in other slots"
-		return d, nil
+	for s, slot := range one.Slots {
+		first, second := x.ByDim()[one.PlaceOf(s)], y.ByDim()[other.PlaceOf(s)]
+		if first.Class = second.Class; first != second {
+			return fmt.Sprintf("rows of %s in slot %s, and of %s", first.text(), slot.Name,
+				second.text()), nil
+		}
 	}
-	d.Rows.compare(a, first, second)
-	return d, nil
+	return "", nil
+}
+
+// text describes the values of rows of one kind.
+func (d DimRows) text() string {
+	return fmt.Sprintf("%d %s and %d state values", d.Dim, d.Precision, d.StateValues)
 }
 
 // text describes the values of rows.
 func (r *Rows) text() string {
 	var all []string
 	for _, d := range r.ByDim() {
-		all = append(all, fmt.Sprintf("%d %s and %d state values", d.Dim, d.Precision, d.StateValues))
+		all = append(all, d.text())
 	}
 	return strings.Join(all, ", or ")
 }

@@ -61,6 +61,7 @@ const (
 	VersionDims    = 4 // of models whose slots differ in dimension, which may have files of changes, too
 	VersionMean    = 5 // of models with a slot whose rows are averaged, which may have all that others have
 	VersionClasses = 6 // of models with a slot whose rows have settings of their own, which may have all
+	VersionMax     = 7 // of models with a slot that takes a maximum, which may have all that others have
 )
 
 // formatName is the value of Manifest.Format.
@@ -103,7 +104,7 @@ type Slot struct {
 	Name            string `json:"name"`
 	Dim             int    `json:"dim"`
 	Class           int    `json:"class,omitempty"`
-	Pooling         string `json:"pooling"` // "sum" or "raw"
+	Pooling         string `json:"pooling"` // "sum", "raw" or "max"
 	FixedSize       int    `json:"fixed_size,omitempty"`
 	Group           string `json:"group,omitempty"`
 	HashStackRounds int    `json:"hash_stack_rounds,omitempty"`
@@ -200,6 +201,8 @@ func (r *Rows) fileNames(shelf int) (names []string) {
 func (m *Manifest) version() int {
 	r := &m.Rows
 	switch {
+	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Pooling == poolings[batch.Max] }):
+		return VersionMax
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Class > 0 }):
 		return VersionClasses
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Mean }):
@@ -247,7 +250,7 @@ type File struct {
 }
 
 // poolings are the names of batch.Pooling.
-var poolings = [...]string{batch.Sum: "sum", batch.Raw: "raw"}
+var poolings = [...]string{batch.Sum: "sum", batch.Raw: "raw", batch.Max: "max"}
 
 // schemaOf returns the description of a schema.
 func schemaOf(s *batch.Schema) Schema {
@@ -270,6 +273,8 @@ func (s *Schema) Batch() (batch.Schema, error) {
 		case poolings[batch.Sum]:
 		case poolings[batch.Raw]:
 			pooling = batch.Raw
+		case poolings[batch.Max]:
+			pooling = batch.Max
 		default:
 			return out, fmt.Errorf("slot %s has pooling %q, want one of %q", slot.Name, slot.Pooling,
 				poolings)
@@ -327,13 +332,8 @@ func (s *Schema) difference(other *Schema, in sides) string {
 	}
 	for i, slot := range s.Slots {
 		if setting, a, b := slot.difference(other.Slots[i]); setting != "" {
-			text := fmt.Sprintf("id column %s has %s %v in %s and %v in %s", slot.Name, setting, a, in.first,
+			return fmt.Sprintf("id column %s has %s %v in %s and %v in %s", slot.Name, setting, a, in.first,
 				b, in.settings)
-			if setting == classSetting {
-				text += ": give it the optimizer, init and precision that data.slots and rows have in the " +
-					"model's job.yaml, and list the slots in the order they have there"
-			}
-			return text
 		}
 	}
 	if s.PrefixBits != other.PrefixBits {
@@ -343,18 +343,14 @@ func (s *Schema) difference(other *Schema, in sides) string {
 	return ""
 }
 
-// classSetting is the name of Slot.Class in messages.
-const classSetting = "rows of class"
-
 // difference returns the first setting of two id columns that differs, by its name in the manifest, with its
-// two values.
+// two values. The numbers of classes are none: they follow from the order of data.slots.
 func (s Slot) difference(other Slot) (setting string, a, b any) {
 	for _, is := range []struct {
 		setting string
 		a, b    any
 	}{
 		{"dim", s.Dim, other.Dim},
-		{classSetting, s.Class, other.Class},
 		{"pooling", s.Pooling, other.Pooling},
 		{"fixed_size", s.FixedSize, other.FixedSize},
 		{"group", strconv.Quote(s.Group), strconv.Quote(other.Group)},
@@ -413,9 +409,9 @@ func decodeManifest(text []byte) (*Manifest, error) {
 	if head.Format != formatName {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
-	if head.Version < Version || head.Version > VersionClasses {
+	if head.Version < Version || head.Version > VersionMax {
 		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d to %d: %w",
-			head.Version, Version, VersionClasses, errOther)
+			head.Version, Version, VersionMax, errOther)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))

@@ -88,12 +88,22 @@ func TestVersionSaysWhetherRowsAreHot(t *testing.T) {
 	}
 }
 
-// A program that knows no means never takes the mean of a model's rows for their sum: such a model has
-// version 5, and is read with the slots that it was saved with.
-func TestVersionSaysWhetherRowsAreAveraged(t *testing.T) {
+// A program that knows no means or maxima never takes them for sums: such a model has a version of its own,
+// and is read with the slots that it was saved with.
+func TestVersionSaysHowRowsArePooled(t *testing.T) {
+	for version, slot := range map[int]batch.Slot{VersionMean: {Scale: batch.Mean},
+		VersionMax: {Pooling: batch.Max}} {
+		testPoolingVersion(t, version, slot)
+	}
+}
+
+// testPoolingVersion saves and reads a model with a slot that is pooled as another.
+func testPoolingVersion(t *testing.T, version int, slot batch.Slot) {
+	t.Helper()
 	folder := filepath.Join(t.TempDir(), "model")
 	j, columns := exectest.Job(1, 1), exectest.NewColumns(16, 16)
-	columns.Fields.Slots[0].Scale = batch.Mean
+	own := &columns.Fields.Slots[0]
+	own.Pooling, own.Scale = slot.Pooling, slot.Scale
 	e, err := exec.New(j, columns, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
@@ -103,10 +113,11 @@ func TestVersionSaysWhetherRowsAreAveraged(t *testing.T) {
 		t.Fatal(err)
 	}
 	written, err := readManifest(folder)
-	if err != nil || written.Version != VersionMean {
+	if err != nil || written.Version != version {
 		t.Fatalf("error %v, manifest %+v", err, written)
 	}
-	if got, err := written.Schema.Batch(); err != nil || got.Slots[0].Scale != batch.Mean {
+	if got, err := written.Schema.Batch(); err != nil || got.Slots[0].Scale != slot.Scale ||
+		got.Slots[0].Pooling != slot.Pooling {
 		t.Errorf("error %v, schema %+v", err, got)
 	}
 	written.Version = Version
@@ -115,6 +126,6 @@ func TestVersionSaysWhetherRowsAreAveraged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := decodeManifest(text); err == nil {
-		t.Error("a model with means was read as version 1")
+		t.Error("a model with means or maxima was read as version 1")
 	}
 }

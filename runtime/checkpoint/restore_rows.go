@@ -14,8 +14,10 @@ import (
 type rowsRestore struct {
 	*Checkpoint
 	plan     shard.Plan
-	dims     batch.Dims
-	several  int            // dimensions
+	dims     batch.Dims     // of the state
+	saved    batch.Dims     // of the model
+	several  int            // kinds of rows of the state
+	places   int            // kinds of rows of the model
 	tables   []*table.Table // by number of the shelf; nil if this process does not have it
 	training bool           // also optimizer states and counters
 	// kept counts, by file, the rows that have gone to the table of the same number.
@@ -24,8 +26,13 @@ type rowsRestore struct {
 
 // restoreRows replaces the rows of the tables of this process.
 func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
-	r := &rowsRestore{c, state.Plan(), state.Schema().Dims(), dimsOf(state), nil, training,
-		make([]int, len(c.files))}
+	saved, err := c.Schema.Batch()
+	if err != nil {
+		return err
+	}
+	r := &rowsRestore{Checkpoint: c, plan: state.Plan(), dims: state.Schema().Dims(), saved: saved.Dims(),
+		several: dimsOf(state), places: len(c.Manifest.Rows.ByDim()), training: training,
+		kept: make([]int, len(c.files))}
 	for owner := range r.plan.Owners() {
 		tables := state.Tables(owner)
 		if tables == nil {
@@ -35,8 +42,13 @@ func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
 			if t == nil {
 				continue
 			}
-			if err := r.check(t, place); err != nil {
-				return err
+			for from := range r.places {
+				if !r.feeds(from, place, state.Schema()) {
+					continue
+				}
+				if err := r.check(t, from); err != nil {
+					return err
+				}
 			}
 		}
 		r.tables = append(r.tables, tables...)
@@ -60,9 +72,27 @@ func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
 	return nil
 }
 
-// check returns an error if a table cannot take the rows of the model.
-func (r *rowsRestore) check(t *table.Table, place int) error {
-	format := r.Manifest.Rows.dim(place)
+// sameTables reports whether rows that share a table in the model share one in the state, and the places of
+// the tables are the same. Then the number of a file is that of its table.
+func (r *rowsRestore) sameTables() bool { return r.places == r.several && r.dims.SameTables(r.saved) }
+
+// feeds reports whether rows of a kind of the model belong into a table of the state, given by their places.
+func (r *rowsRestore) feeds(from, place int, schema *batch.Schema) bool {
+	if r.sameTables() {
+		return from == place
+	}
+	for s := range schema.Slots {
+		prefix := schema.Signer(s).Prefix()
+		if r.saved.Place(prefix) == from && r.dims.Place(prefix) == place {
+			return true
+		}
+	}
+	return false
+}
+
+// check returns an error if a table cannot take the rows of a kind of the model.
+func (r *rowsRestore) check(t *table.Table, from int) error {
+	format := r.Manifest.Rows.dim(from)
 	switch {
 	case t.Len() > 0:
 		return errors.New("the state has rows already")
@@ -88,9 +118,9 @@ func (r *rowsRestore) table(number int) *table.Table {
 	return r.tables[number]
 }
 
-// of returns the number of the table of a sign that is in a file.
-func (r *rowsRestore) of(sign uint64, file int) int {
-	return r.plan.Owner(sign)*r.several + file%r.several
+// of returns the number of the table of a sign.
+func (r *rowsRestore) of(sign uint64) int {
+	return r.plan.Owner(sign)*r.several + max(r.dims.Place(sign), 0)
 }
 
 // concerns reports whether this process reads a file. It does if the file has rows of one of its tables. Of a
@@ -100,11 +130,11 @@ func (r *rowsRestore) concerns(file int) bool {
 		return true
 	}
 	servers := r.plan.Servers() * r.several
-	if r.sameServers() && file < servers && r.table(servers) == nil {
+	if r.sameServers() && r.sameTables() && file < servers && r.table(servers) == nil {
 		return false // a row of this PS that is not hot stays on it
 	}
 	for sign := range r.files[file].signs() {
-		if r.tables[r.of(sign, file)] != nil {
+		if r.tables[r.of(sign)] != nil {
 			return true
 		}
 	}
@@ -115,10 +145,10 @@ func (r *rowsRestore) concerns(file int) bool {
 func (r *rowsRestore) add(file int, b *table.Columns) error {
 	of, counts := make([]int, len(b.Signs)), make([]int, len(r.tables))
 	for i, sign := range b.Signs {
-		if r.several > 1 && r.dims.Place(sign) != file%r.several {
+		if r.places > 1 && r.saved.Place(sign) != file%r.places || r.several > 1 && r.dims.Place(sign) < 0 {
 			return fmt.Errorf("the row of sign %#x is of a slot with another kind of rows", sign)
 		}
-		of[i] = r.of(sign, file)
+		of[i] = r.of(sign)
 		counts[of[i]]++
 	}
 	if file < len(counts) {
@@ -166,7 +196,10 @@ func (r *rowsRestore) setCounters() error {
 	counters := make([]*table.Counters, len(r.tables))
 	r.inPlace = map[int]*table.Table{}
 	for from, described := range r.Manifest.Rows.ByOwner() {
-		c, to, stays := described.counters(), from%r.several, r.sameServers() && from < len(r.tables)
+		c, to, stays := described.counters(), 0, false
+		if r.sameTables() {
+			to, stays = from%r.several, r.sameServers() && from < len(r.tables)
+		}
 		if stays {
 			to = from
 		}

@@ -193,6 +193,7 @@ type slot struct {
 	FixedSize       int    `json:"fixed_size"` // 0: the rows of a sample are added
 	SqrtScaling     bool   `json:"sqrt_scaling"`
 	Mean            bool   `json:"mean"`
+	Max             bool   `json:"max"`
 	HashStackRounds int    `json:"hash_stack_rounds"`
 	HashStackRows   int    `json:"hash_stack_rows"`
 	// Derived are the columns that a derived slot combines; empty: the slot is a column of the file.
@@ -225,6 +226,7 @@ func newColumns(j *job.Job, schema *batch.Schema) *columns {
 	for i, s := range schema.Slots {
 		own := slot{Name: s.Name, Dim: s.Dim, Prefix: schema.Signer(i).Prefix(),
 			SqrtScaling: s.Scale == batch.SqrtScaled, Mean: s.Scale == batch.Mean,
+			Max:             s.Pooling == batch.Max,
 			HashStackRounds: s.HashStack.Rounds, HashStackRows: s.HashStack.Rows}
 		if s.Pooling == batch.Raw {
 			own.FixedSize = s.FixedSize

@@ -101,6 +101,7 @@ func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
 	}
 	means := []job.SlotSetting{{Slot: "user", HashStack: settings[0].HashStack, Pooling: job.PoolMean},
 		{Slot: "tags", Pooling: job.PoolMean}}
+	maxima := []job.SlotSetting{{Slot: "tags", Pooling: job.PoolMax}}
 	for _, c := range []struct {
 		kind, rows, modules, library string
 		heads                        int
@@ -109,7 +110,7 @@ func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
 	}{
 		{model.LogisticRegression, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil, ""},
 		{model.FactorizationMachine, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, nil, ""},
-		{model.DeepFM, export.Safetensors, "onnxruntime, onnx", "", 1, nil, ""},
+		{model.DeepFM, export.Safetensors, "onnxruntime, onnx", "", 1, maxima, ""},
 		{model.DLRM, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil, ""},
 		{model.DCNv2, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, means, ""},
 		{model.FeedForward, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, settings, ""},

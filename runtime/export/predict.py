@@ -91,13 +91,18 @@ class Rows:
         self.keys, self.values = keys[order], values.reshape(-1, dim)[order]
         self.zeros = np.zeros(dim, np.float32)
 
-    def sum(self, wanted, slot):
-        """Return the sum of rows, divided by their number or its root if the slot says so."""
+    def row(self, sign):
+        """Return a row; an id without one counts as zeros."""
+        at = np.searchsorted(self.keys, np.uint64(sign))
+        return self.values[at] if at < len(self.keys) and self.keys[at] == sign else self.zeros
+
+    def pool(self, wanted, slot):
+        """Return the sum of rows, divided by their number or its root if the slot says so, or the maximum."""
+        if slot["max"]:
+            return np.max([self.row(sign) for sign in wanted], axis=0) if wanted else self.zeros
         total = self.zeros.copy()
         for sign in wanted:
-            at = np.searchsorted(self.keys, np.uint64(sign))
-            if at < len(self.keys) and self.keys[at] == sign:
-                total += self.values[at]
+            total += self.row(sign)
         if slot["mean"]:
             return total / np.float32(max(len(wanted), 1))
         return total / np.float32(np.sqrt(max(len(wanted), 1))) if slot["sqrt_scaling"] else total
@@ -136,11 +141,11 @@ def derive(slot, known, numbers):
 def embed(identities, slot, rows, bits):
     """Return the part of a sample's embeddings that its ids in a slot give."""
     each, rows = [signs(slot, identity, bits) for identity in identities], rows[slot["dim"]]
-    if slot["fixed_size"] == 0:  # the rows of a sample are added
-        return rows.sum([sign for own in each for sign in own], slot)
+    if slot["fixed_size"] == 0:  # the rows of a sample are pooled
+        return rows.pool([sign for own in each for sign in own], slot)
     out = np.zeros((slot["fixed_size"], len(rows.zeros) + 1), np.float32)  # a row and its mask, for each id
     for k, own in enumerate(each[: slot["fixed_size"]]):
-        out[k, :-1], out[k, -1] = rows.sum(own, slot), 1
+        out[k, :-1], out[k, -1] = rows.pool(own, slot), 1
     return out.ravel()
 
 

@@ -41,8 +41,8 @@ func syncEqualsSequential(t *testing.T, way string) {
 	s := setting{Training: small(job.Sync), Steps: 20}
 	s.Training.Training.EvaluateEvery = job.Every{Steps: 5}
 	s.Training.Wire.Local = way
-	if way == job.TCP { // here slots differ in dimension
-		s.Training.Data.Slots = []job.SlotSetting{{Slot: "user", Dim: 9}}
+	if way == job.TCP { // here slots differ in dimension and class
+		s.Training.Data.Slots = maxima()
 	}
 	rings := 0
 	got, err := s.run(t.Context(), train.Options{Progress: func(int, int) {

@@ -19,6 +19,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
@@ -199,14 +200,32 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 	return result, err
 }
 
-// rows returns the samples of a setting. The first slot has the dimension of the job's first setting of a
-// slot, if there is one.
+// rows returns the samples of a setting. The first slot has the dimension and the class of the job's first
+// setting of a slot, if there is one, and two ids a sample if it takes their maximum.
 func (s setting) rows() *rows {
 	r := newRows(s.Steps)
-	if slots := s.Training.Data.Slots; len(slots) > 0 {
-		r.dim = slots[0].Dim
+	for i, own := range s.Training.SlotRows() {
+		if i == 0 {
+			r.first.Dim, r.first.Class = own.Dim, own.Class
+		}
+	}
+	if slots := s.Training.Data.Slots; len(slots) > 0 && slots[0].Pooling == job.PoolMax {
+		r.first.Pooling = batch.Max
+		pairs := batch.Jagged{Offsets: []int32{0}}
+		for i, user := range r.all.Slots[0].IDs {
+			pairs.IDs = append(pairs.IDs, user, (user+7)%40)
+			pairs.Offsets = append(pairs.Offsets, int32(2*i+2))
+		}
+		r.all.Slots[0] = pairs
 	}
 	return r
+}
+
+// maxima are settings by which the first slot takes maxima, of rows of another length and optimizer.
+func maxima() []job.SlotSetting {
+	sgd := opt.DefaultRow()
+	sgd.Kind, sgd.Rate = opt.SGD, 0.1
+	return []job.SlotSetting{{Slot: "user", Dim: 9, Pooling: job.PoolMax, Optimizer: &sgd}}
 }
 
 func command(what string, s Start) []string {
@@ -224,14 +243,16 @@ const batchSize = 32
 type rows struct {
 	all   *batch.Batch
 	steps int
-	dim   int // of the first slot; 0: that of the other
+	first batch.Slot // what the first slot has of its own; its Dim is 0 if it is that of the other
 }
 
 func (r *rows) Steps() int      { return r.steps }
 func (r *rows) Samples(int) int { return batchSize }
 func (r *rows) Schema() *batch.Schema {
+	first := r.first
+	first.Name, first.Dim = "user", cmp.Or(first.Dim, 4)
 	return &batch.Schema{
-		Slots: []batch.Slot{{Name: "user", Dim: cmp.Or(r.dim, 4)}, {Name: "item", Dim: 4}},
+		Slots: []batch.Slot{first, {Name: "item", Dim: 4}},
 		Dense: []string{"age"}, Labels: []string{"click"}, PrefixBits: 8,
 	}
 }

@@ -164,6 +164,9 @@ func TestKilledProcessesComeBack(t *testing.T) {
 				var logged log
 				s := setting{Training: small(c.mode), Steps: 250, stderr: &logged}
 				s.Training.Training.Seed, s.Training.Wire.Retry = seed+1, 100*unit.Millisecond
+				if c.victim.Role == msg.EmbeddingWorker { // which the next replaces without the pooled rows
+					s.Training.Data.Slots = maxima()
+				}
 				k := newKiller(t, seed, s.Steps, c.victim, c.victim)
 				start := time.Now()
 				var puts outcomes

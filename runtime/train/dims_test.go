@@ -32,6 +32,7 @@ func wideConfiguration(seed uint64) *configuration {
 		if c.chance(4) {
 			slot.Pooling, slot.FixedSize = batch.Raw, c.between(1, 2)
 		}
+		c.maximum(&slot)
 		r.schema.Slots = append(r.schema.Slots, slot)
 	}
 	c.dims(t, r)

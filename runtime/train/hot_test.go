@@ -15,8 +15,8 @@ func TestHybridWithAllRowsHotIsSync(t *testing.T) {
 	trained, gradients := 0, uint64(0)
 	for n := uint64(0); trained < 20; n++ {
 		c := newConfiguration(n)
-		isRaw := func(s batch.Slot) bool { return s.Pooling == batch.Raw }
-		if slices.ContainsFunc(c.rows.schema.Slots, isRaw) || c.training.Rows.Eviction == job.SecondChance {
+		stays := func(s batch.Slot) bool { return !s.CanBeHot() }
+		if slices.ContainsFunc(c.rows.schema.Slots, stays) || c.training.Rows.Eviction == job.SecondChance {
 			continue
 		}
 		trained++

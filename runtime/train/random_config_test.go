@@ -247,11 +247,11 @@ func (c chooser) numbers(t *job.Job, r *rows) {
 	}
 }
 
-// pooledSlots returns the names of up to two slots whose group has no raw slot.
+// pooledSlots returns the names of up to two slots of whose group all form sums.
 func (c chooser) pooledSlots(schema *batch.Schema) (names []string) {
 	raw := map[uint64]bool{}
 	for s, slot := range schema.Slots {
-		if slot.Pooling == batch.Raw {
+		if !slot.CanBeHot() {
 			raw[schema.Signer(s).Prefix()] = true
 		}
 	}
@@ -346,10 +346,18 @@ func (c chooser) data(t *job.Job, samples int) *rows {
 		case c.chance(4):
 			s.HashStack = stack
 		}
+		c.maximum(&s)
 		r.schema.Slots = append(r.schema.Slots, s)
 	}
 	r.all = c.samples(&r.schema, samples)
 	return r
+}
+
+// maximum makes some slots take maxima.
+func (c chooser) maximum(s *batch.Slot) {
+	if s.Pooling == batch.Sum && s.HashStack.Rounds == 0 && c.chance(3) {
+		s.Pooling, s.Scale = batch.Max, batch.Unscaled
+	}
 }
 
 // scale returns that of the sums of a slot.

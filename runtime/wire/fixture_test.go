@@ -115,6 +115,9 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 		if rapid.Bool().Draw(t, "hot rows") {
 			return drawMixed(t)
 		}
+		if rapid.Bool().Draw(t, "maxima") {
+			return &exec.Pooled{Values: drawValues(t), Winners: drawWinners(t)}
+		}
 	case msg.Params, msg.Push:
 		return exec.DenseShard(drawFloats(t, "values", drawLength(t, "n")))
 	}
@@ -128,7 +131,12 @@ func drawMixed(t *rapid.T) *exec.MixedRows {
 	for range rapid.IntRange(0, 3).Draw(t, "slots") {
 		m.Slots = append(m.Slots, route.Bags{Rows: numbers("rows"), Offsets: numbers("offsets")})
 	}
+	m.Winners = drawWinners(t)
 	return m
+}
+
+func drawWinners(t *rapid.T) exec.Winners {
+	return drawArray(t, "winners", drawLength(t, "n"), rapid.Byte())
 }
 
 func drawSigns(t *rapid.T) compress.Signs {

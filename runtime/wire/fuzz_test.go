@@ -45,6 +45,7 @@ func seeds(t testing.TB) map[string][]byte {
 		"dense shard": of(msg.Params, []float32{1.5, -2, 3}),
 		"mixed rows": of(msg.Embeddings, &exec.MixedRows{Values: fp32(1, 2, 3), Cold: 1, Places: []int32{5},
 			Slots: []route.Bags{{Rows: []int32{0, 1}, Offsets: []int32{0, 2, 2}}}}),
+		"pooled": of(msg.PutGradients, &exec.Pooled{Values: fp32(1, 2), Winners: []byte{0, 3}}),
 	}
 }
 

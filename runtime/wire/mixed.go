@@ -14,6 +14,7 @@ func encodeMixed(w *writer, m *exec.MixedRows) {
 		writeArray(w, bags.Rows)
 		writeArray(w, bags.Offsets)
 	}
+	writeArray(w, []byte(m.Winners))
 }
 
 func decodeMixed(r *reader) exec.Payload {
@@ -21,5 +22,15 @@ func decodeMixed(r *reader) exec.Payload {
 	for range r.count(16) { // two lengths at least
 		m.Slots = append(m.Slots, route.Bags{Rows: readArray[int32](r), Offsets: readArray[int32](r)})
 	}
+	m.Winners = readArray[byte](r)
 	return m
+}
+
+func encodePooled(w *writer, p *exec.Pooled) {
+	encodeValues(w, p.Values)
+	writeArray(w, []byte(p.Winners))
+}
+
+func decodePooled(r *reader) exec.Payload {
+	return &exec.Pooled{Values: decodeValues(r), Winners: readArray[byte](r)}
 }

@@ -54,6 +54,7 @@ var codecs = [...]codec{
 	codecFor("dense shard", func(w *writer, v exec.DenseShard) { writeArray(w, []float32(v)) },
 		func(r *reader) exec.Payload { return exec.DenseShard(readArray[float32](r)) }),
 	codecFor("mixed rows", encodeMixed, decodeMixed, msg.Embeddings),
+	codecFor("pooled", encodePooled, decodePooled, msg.Embeddings, msg.PutGradients),
 }
 
 var errType = errors.New("this type of payload has no encoding; add it to runtime/wire/payload.go")

@@ -70,7 +70,7 @@ func (w *Workload) hotBytes() unit.Bytes {
 func (w *Workload) pooledBytes(t *job.Job, layout *model.Layout, samples int32, hot *HotBatch) (
 	embeddings, gradients unit.Bytes) {
 	if !w.HasHotRows() {
-		all := unit.Bytes(t.Wire.Precision.Size(layout.EmbeddingWidth * int(samples)))
+		all := unit.Bytes(t.Wire.Precision.Size(layout.EmbeddingWidth*int(samples))) + w.winnerBytes(samples)
 		return all, all
 	}
 	size := func(values float64) unit.Bytes {
@@ -78,7 +78,14 @@ func (w *Workload) pooledBytes(t *job.Job, layout *model.Layout, samples int32, 
 	}
 	const numberBytes = 4
 	numbers := hot.Rows + hot.Pooled + float64(w.Slots)*(float64(samples)+1)
-	return size(hot.ToRank+hot.Cold*w.namedDim()) + bytesOf(numberBytes*numbers), size(hot.ToEW)
+	winners := w.winnerBytes(samples)
+	return size(hot.ToRank+hot.Cold*w.namedDim()) + bytesOf(numberBytes*numbers) + winners,
+		size(hot.ToEW) + winners
+}
+
+// winnerBytes returns the size of the numbers that travel with maxima and their gradients.
+func (w *Workload) winnerBytes(samples int32) unit.Bytes {
+	return unit.Bytes(w.Winners) * unit.Bytes(samples) * winnerBytes
 }
 
 // hotPrices are what hot rows add to the prices of a batch.

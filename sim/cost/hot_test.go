@@ -62,6 +62,15 @@ func TestSizesOfABatchWithHotRows(t *testing.T) {
 		s.EmbeddingBytes != 4*8*10 || s.GradientBytes != 4*8*10 || w.HotBucket() != 0 {
 		t.Errorf("no row is hot: %+v", s)
 	}
+	// A byte for each of 3 maxima of a sample.
+	for hot, want := range map[float64][2]unit.Bytes{0: {4*8*10 + 30, 4*8*10 + 30},
+		5: {4*(40+10*4) + 4*(5+60+22) + 30, 4*80 + 30}} {
+		w.Hot.Rows, w.Winners = hot, 3
+		s := newBatchSize(&j, &w, layout, 10, shard.Rows(2), 2)
+		if got := [2]unit.Bytes{s.EmbeddingBytes, s.GradientBytes}; got != want {
+			t.Errorf("%v hot rows, with maxima: %v, want %v", hot, got, want)
+		}
+	}
 }
 
 // warmPrices returns the prices of warm on hardware, and those of the same job without hot rows.

@@ -23,6 +23,8 @@ var ErrMemory = errors.New("does not fit")
 const (
 	signBytes  = 8 // of a sign, and of an id
 	valueBytes = 4 // of an fp32 value
+	// Of the number of the id that has a maximum, as exec.Winners has it where no bag has more than 256 ids.
+	winnerBytes = 1
 )
 
 // Workload describes the data in numbers: how many ids and rows samples have. Together with the layout of the
@@ -47,8 +49,10 @@ type Workload struct {
 	// Classes describe the rows of every table of a PS where slots differ in theirs, and take the place of
 	// RowDim, RowBytes and RowState. All other numbers are of the rows of all classes. nil: rows are alike.
 	Classes []RowClass
-	Labels  int     // of a sample
-	Slots   int     // tensors of embeddings of a batch
+	Labels  int // of a sample
+	Slots   int // tensors of embeddings of a batch
+	// Winners is the number of pooled values of a sample that are maxima.
+	Winners int
 	Rows    float64 // rows of all tables, for the memory check; 0: not known
 	// Created is the number of rows that the training creates, and Trained that of its samples over all
 	// epochs. 0 means not known, and no read then creates a row: a training without end.

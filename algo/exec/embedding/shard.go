@@ -204,24 +204,24 @@ func countsOf(byDim [][]uint64) []int {
 	return counts
 }
 
-// LookupPooled is Lookup of all rows of a routed batch, followed by route.ByDim.Pool to dst, for an owner
-// that does both: rows go to the model input from the first cache where that is possible. It orders the
-// occurrences of every dimension, which the sums of gradients need, too.
+// LookupPooled is Lookup of all rows of a routed batch, followed by route.ByDim.Pool to dst and winners, for
+// an owner that does both: rows go to the model input from the first cache where that is possible. It orders
+// the occurrences of every dimension, which the sums of gradients need, too.
 func (s *Shard) LookupPooled(b BatchKey, routed route.ByDim, schema *batch.Schema,
-	occurrences []route.Occurrences, dst []float32) error {
+	occurrences []route.Occurrences, dst []float32, winners []int32) error {
 	counts := make([]int, len(routed.Routed))
 	for place, r := range routed.Routed {
 		counts[place] = len(r.Signs)
 	}
 	return s.remember(b, counts, func(place int, found []table.Found) error {
 		return s.lookupPooled(int(b.Step), place, routed.Routed[place], schema, &occurrences[place], dst,
-			found)
+			winners, found)
 	})
 }
 
 // lookupPooled is LookupPooled of the rows of one dimension.
 func (s *Shard) lookupPooled(step, place int, r *route.Routed, schema *batch.Schema, o *route.Occurrences,
-	dst []float32, found []table.Found) error {
+	dst []float32, winners []int32, found []table.Found) error {
 	t := s.tables[place]
 	dim := t.Dim()
 	r.Order(o, schema, dim)
@@ -230,7 +230,7 @@ func (s *Shard) lookupPooled(step, place int, r *route.Routed, schema *batch.Sch
 		if _, err := s.lookup(step, place, r.Signs, s.values, found); err != nil {
 			return err
 		}
-		r.PoolOn(o.Pool, dst, schema, s.values, dim)
+		r.PoolOn(o.Pool, dst, winners, schema, s.values, dim)
 		return nil
 	}
 	return t.LookupEach(s.first+step, r.Signs, func(rows []float32, lo, hi int) {

@@ -126,7 +126,7 @@ func TestLookupPooledIsLookupAndPool(t *testing.T) {
 			shared, _ := NewTable(&job, job.Model.Dim(), table.Heap{}, pool)
 			s, got := NewShard(batch.Dims{}, []*table.Table{shared}, nil), make([]float32, len(want))
 			o := []route.Occurrences{{Pool: pool}}
-			if err := s.LookupPooled(BatchKey{}, byDim, schema, o, got); err != nil {
+			if err := s.LookupPooled(BatchKey{}, byDim, schema, o, got, nil); err != nil {
 				t.Fatal(err)
 			}
 			if signs, known := s.SignsOf(BatchKey{}); !slices.Equal(got, want) || !known ||

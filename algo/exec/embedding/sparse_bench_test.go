@@ -141,12 +141,12 @@ func (s *sparseStep) step(b *testing.B, i int, part batch.Part) {
 	routed := route.RouteByDim(nil, &s.schema, part, shard.Rows(1))
 	s.pooled = sized(s.pooled, part.Samples*s.schema.EmbeddingWidth())
 	s.end(0)
-	if err := s.shard.LookupPooled(name, routed, &s.schema, s.occurrences, s.pooled); err != nil {
+	if err := s.shard.LookupPooled(name, routed, &s.schema, s.occurrences, s.pooled, nil); err != nil {
 		b.Fatal(err)
 	}
 	s.end(1)
 	rows, o := routed.Routed[0], &s.occurrences[0]
-	rows.Take(o, &s.schema, s.pooled) // gradients as good as any
+	rows.Take(o, &s.schema, s.pooled, nil) // gradients as good as any
 	put := route.Put{Samples: part.Samples, Signs: rows.Signs, Pending: o}
 	if err := s.shard.Apply(BatchPut{name, []route.Put{put}}, part.Samples, false); err != nil {
 		b.Fatal(err)

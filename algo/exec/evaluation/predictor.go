@@ -57,7 +57,7 @@ func (p *Predictor) appendTo(dst []float32, routed route.ByDim, samples *batch.B
 		hi := min(lo+evaluationBatch, samples.Samples)
 		own := p.pooled[:(hi-lo)*width]
 		for i, r := range routed.Routed {
-			r.PoolSamples(own, p.schema, byDim[i], routed.Dims[i], lo, hi)
+			r.PoolSamples(own, nil, p.schema, byDim[i], routed.Dims[i], lo, hi)
 		}
 		in := model.Input{Samples: hi - lo, Embeddings: own, Dense: samples.Dense[lo*numbers : hi*numbers]}
 		logits, _ := p.pass.Forward(shot.dense.Params, shot.dense.Running, in, false)

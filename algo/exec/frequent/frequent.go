@@ -160,7 +160,7 @@ func ChooseAgain(t *job.Job, source batch.Source, step int) error {
 func slotGroups(schema *batch.Schema, names []string) (whole, raw map[uint64]bool, err error) {
 	whole, raw = map[uint64]bool{}, map[uint64]bool{}
 	for s := range schema.Slots {
-		if schema.Slots[s].Pooling == batch.Raw {
+		if !schema.Slots[s].CanBeHot() {
 			raw[schema.Signer(s).Prefix()] = true
 		}
 	}
@@ -181,8 +181,8 @@ func slotGroups(schema *batch.Schema, names []string) (whole, raw map[uint64]boo
 		case !known:
 			return nil, nil, fmt.Errorf("the data have no slot %s; %s", name, choose)
 		case raw[prefix]:
-			return nil, nil, fmt.Errorf("slot %s, or one of its group, is raw, and the network gets its "+
-				"embeddings one by one, from the PSs; %s", name, choose)
+			return nil, nil, fmt.Errorf("slot %s, or one of its group, is raw or takes a maximum, "+
+				"and ranks pool sums alone; %s", name, choose)
 		}
 		whole[prefix] = true
 	}

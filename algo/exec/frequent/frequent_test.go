@@ -272,7 +272,7 @@ func TestSlotsThatCannotBeHot(t *testing.T) {
 	source := exectest.NewColumns(16, 16)
 	for name, want := range map[string]string{
 		"tag":     "rows.hot.slots: the data have no slot tag; choose among tags",
-		"history": "rows.hot.slots: slot history, or one of its group, is raw, and the network",
+		"history": "rows.hot.slots: slot history, or one of its group, is raw or takes a maximum, and ranks",
 	} {
 		training := exectest.Job(2, 1)
 		training.Rows.Hot.Slots = []string{name}

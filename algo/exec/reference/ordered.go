@@ -202,7 +202,8 @@ func (o *Ordered) computed(rank, step int) (*orderedBatch, error) {
 	schema := o.source.Schema()
 	width := schema.EmbeddingWidth()
 	pooled := make([]float32, b.part.Samples*width)
-	b.routed.Pool(nil, pooled, schema, b.routed.Gather(make([]float32, len(b.rows)), b.rows))
+	winners := make([]int32, b.part.Samples*schema.Winners())
+	b.routed.Pool(nil, pooled, winners, schema, b.routed.Gather(make([]float32, len(b.rows)), b.rows))
 	o.stats = o.stats[:0]
 	var pooledGrads []float32
 	for group := range b.part.Groups() {
@@ -214,7 +215,7 @@ func (o *Ordered) computed(rank, step int) (*orderedBatch, error) {
 		pooledGrads = append(pooledGrads, grads...)
 	}
 	sums := make([]float32, len(b.rows))
-	b.routed.Merge(nil, b.routed.Cut(sums), schema, pooledGrads)
+	b.routed.Merge(nil, b.routed.Cut(sums), schema, pooledGrads, winners)
 	b.sums, b.stats = make([]float32, len(b.rows)), slices.Clone(o.stats)
 	b.routed.Scatter(b.sums, sums)
 	return b, nil

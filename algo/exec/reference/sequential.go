@@ -45,6 +45,7 @@ type Sequential struct {
 // scratch is memory for the part of a rank, which serves step after step.
 type scratch struct {
 	pooled, pooledGrads []float32
+	winners             []int32
 	occurrences         []route.Occurrences // by dimension
 }
 
@@ -144,11 +145,13 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Roles.Ranks) {
 		routed, own := route.RouteByDim(q.pool, schema, part, oneTable), &q.ranks[rank]
 		own.pooled = resized(own.pooled, part.Samples*width)
+		own.winners = resized(own.winners, part.Samples*schema.Winners())
 		for i := range own.occurrences {
 			own.occurrences[i].Pool = q.pool
 		}
 		key := embedding.BatchKey{Rank: int32(rank), Step: int32(step)}
-		if err := q.rows.LookupPooled(key, routed, schema, own.occurrences, own.pooled); err != nil {
+		if err := q.rows.LookupPooled(key, routed, schema, own.occurrences, own.pooled,
+			own.winners); err != nil {
 			return gradients{}, err
 		}
 
@@ -164,7 +167,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 		var puts []route.Put
 		for i, r := range routed.Routed {
 			o := &own.occurrences[i]
-			r.Take(o, schema, own.pooledGrads)
+			r.Take(o, schema, own.pooledGrads, own.winners)
 			puts = append(puts, route.Put{Rank: rank, Samples: part.Samples, Signs: r.Signs, Pending: o})
 		}
 		g.puts = append(g.puts, puts)
@@ -176,7 +179,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 }
 
 // resized returns a slice of n values with arbitrary contents, in old memory if it has room.
-func resized(old []float32, n int) []float32 { return slices.Grow(old[:0], n)[:n] }
+func resized[T any](old []T, n int) []T { return slices.Grow(old[:0], n)[:n] }
 
 // keep computes the sums of row gradients, which are valid until the next step, into memory of their own.
 func (g *gradients) keep(rows []*table.Table) {

@@ -17,6 +17,9 @@ const (
 	// Raw keeps up to FixedSize rows apart, each followed by one mask value
 	// (1 for a row, 0 for padding): FixedSize × (Dim+1) values a sample.
 	Raw
+	// Max takes the largest of the rows' values, value by value: Dim values a sample, zeros without an id.
+	// The gradient of a value goes to the row that has it, to the first of several; the other rows get zeros.
+	Max
 )
 
 // Scale selects what the sum of n rows, and its gradient on the way back, is multiplied by.
@@ -49,9 +52,9 @@ type Slot struct {
 	// Class is the number of the settings of its rows, such as their optimizer: slots of one Dim and one
 	// Class have their rows in one table of a PS. ≥ 0.
 	Class   int
-	Pooling Pooling // Sum or Raw
+	Pooling Pooling
 	// FixedSize is the number of ids that a Raw slot keeps of a sample; further
-	// ids are dropped, missing ones padded. Ignored for Sum.
+	// ids are dropped, missing ones padded. Ignored unless Raw.
 	FixedSize int
 	// Group names the feature group whose rows the slot uses: an id names the same
 	// rows in every slot of a group. Empty: rows of its own.
@@ -60,9 +63,15 @@ type Slot struct {
 	// value gives every id one row.
 	HashStack HashStack
 	// Scale is of the sum over all rows of a sample's ids (Sum), or that over the
-	// rows of one id (Raw), which differs from the row only under a hash-stack.
+	// rows of one id (Raw), which differs from the row only under a hash-stack. Unscaled for Max.
 	Scale Scale
 }
+
+// EachRowApart reports whether the rows of a bag get different gradients, not that of their sum.
+func (s Slot) EachRowApart() bool { return s.Pooling == Max }
+
+// CanBeHot reports whether ranks can have rows of the slot: whether its bags are sums.
+func (s Slot) CanBeHot() bool { return s.Pooling == Sum }
 
 // RowsPerID returns the number of rows that one id is the sum of.
 func (s Slot) RowsPerID() int { return max(s.HashStack.Rounds, 1) }
@@ -73,6 +82,14 @@ func (s Slot) Width() int {
 		return s.FixedSize * (s.Dim + 1)
 	}
 	return s.Dim
+}
+
+// Winners returns the number of its pooled values of a sample that are maxima.
+func (s Slot) Winners() int {
+	if s.Pooling == Max {
+		return s.Dim
+	}
+	return 0
 }
 
 // Schema describes the columns of every batch of one data set.
@@ -94,6 +111,15 @@ func (s *Schema) EmbeddingWidth() int {
 		w += slot.Width()
 	}
 	return w
+}
+
+// Winners returns the number of pooled values of a sample that are maxima: those of Max slots.
+func (s *Schema) Winners() int {
+	n := 0
+	for _, slot := range s.Slots {
+		n += slot.Winners()
+	}
+	return n
 }
 
 // Jagged holds the ids of one slot for every sample of a batch: those of

@@ -54,6 +54,13 @@ func (d Dims) Equal(other Dims) bool {
 		(len(d.lengths) <= 1 || d.shift == other.shift && slices.Equal(d.places, other.places))
 }
 
+// SameTables reports whether both put the row of every sign into the table of the same place, with rows of
+// one length: whether they are Equal but for the numbers of classes.
+func (d Dims) SameTables(other Dims) bool {
+	d.classes = other.classes
+	return d.Equal(other)
+}
+
 // errSigns says that signs are not in the order that their values need.
 var errSigns = errors.New("batch: signs are not in the order of the dimensions of their slots, or of no slot")
 

@@ -25,6 +25,10 @@ func (s *Schema) Validate() error {
 			return fmt.Errorf("batch: slot %s has rows of %d values and fixed size %d; want at least 1",
 				slot.Name, slot.Dim, slot.FixedSize)
 		}
+		if slot.Pooling == Max && (slot.Scale != Unscaled || slot.HashStack.Rounds > 0) {
+			return fmt.Errorf("batch: slot %s takes a maximum, which has no scale, and no hash-stack: its "+
+				"ids have one row each", slot.Name)
+		}
 		if err := slot.HashStack.Validate(); err != nil {
 			return fmt.Errorf("batch: slot %s: hash-stack: %w", slot.Name, err)
 		}

@@ -3,6 +3,7 @@ package opt
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -76,5 +77,40 @@ func TestNaNOutlivesTheBound(t *testing.T) {
 				t.Errorf("%s %s, %v: value %d is %v, want NaN", spec.Kind, spec.Order, set, i, e[i])
 			}
 		}
+	}
+}
+
+// Effective keeps what changes the values of a row, and drops the rest: specs whose Effective is the same
+// update rows alike, and each field that the kind uses makes another.
+func TestEffectiveSettings(t *testing.T) {
+	uses := map[string][]string{SGD: {"Rate"}, Adagrad: {"Rate", "Order", "Epsilon", "InitialAccumulator"},
+		RowwiseAdagrad: {"Rate", "Order", "Epsilon", "InitialAccumulator"},
+		Adam:           {"Rate", "Epsilon", "Beta1", "Beta2"}, FTRL: {"Rate", "Beta", "L1", "L2"}}
+	for kind, used := range uses {
+		base := DefaultRow()
+		base.Kind = kind
+		for i := range reflect.TypeFor[RowSpec]().NumField() {
+			name := reflect.TypeFor[RowSpec]().Field(i).Name
+			other := base
+			switch field := reflect.ValueOf(&other).Elem().Field(i); name {
+			case "Kind":
+				continue
+			case "Order":
+				other.Order = After
+			case "Schedule":
+				other.Schedule.WarmUp = 5
+			default:
+				field.SetFloat(field.Float() + 0.03)
+			}
+			want := slices.Contains(used, name) || name == "WeightBound" || name == "Schedule"
+			if got := base.Effective() != other.Effective(); got != want {
+				t.Errorf("%s: another %s is another effect: %v, want %v", kind, name, got, want)
+			}
+		}
+	}
+	unbounded, negative := DefaultRow(), DefaultRow()
+	unbounded.WeightBound, negative.WeightBound = 0, -3
+	if negative.Schedule.Steps = 7; unbounded.Effective() != negative.Effective() {
+		t.Error("a negative bound, or the steps of no schedule, have an effect")
 	}
 }

@@ -106,6 +106,24 @@ func DefaultRow() RowSpec {
 	}
 }
 
+// Effective returns the spec without what its kind ignores, so that specs with the same effect are equal. The
+// spec must be valid.
+func (s RowSpec) Effective() RowSpec {
+	e := RowSpec{Kind: s.Kind, Rate: s.Rate, WeightBound: max(s.WeightBound, 0)}
+	switch s.Kind {
+	case Adagrad, RowwiseAdagrad:
+		e.Order, e.Epsilon, e.InitialAccumulator = s.Order, s.Epsilon, s.InitialAccumulator
+	case Adam:
+		e.Epsilon, e.Beta1, e.Beta2 = s.Epsilon, s.Beta1, s.Beta2
+	case FTRL:
+		e.Beta, e.L1, e.L2 = s.Beta, s.L1, s.L2
+	}
+	if !s.Schedule.constant() {
+		e.Schedule = s.Schedule
+	}
+	return e
+}
+
 // StateSize returns the number of state values of a row of dim values. The spec must be valid.
 func (s RowSpec) StateSize(dim int) int { return newRowRule(s, isa.Portable).StateSize(dim) }
 

@@ -81,17 +81,18 @@ func (b ByDim) shardValues(i, p int) int {
 }
 
 // Pool writes the model input of every sample to dst: see Routed.Pool. Rows has the rows of every dimension:
-// see Gather.
-func (b ByDim) Pool(pool gemm.Pool, dst []float32, schema *batch.Schema, rows [][]float32) {
+// see Gather. Winners are as in Routed.PoolOn.
+func (b ByDim) Pool(pool gemm.Pool, dst []float32, winners []int32, schema *batch.Schema, rows [][]float32) {
 	for i, r := range b.Routed {
-		r.PoolOn(pool, dst, schema, rows[i], b.Dims[i])
+		r.PoolOn(pool, dst, winners, schema, rows[i], b.Dims[i])
 	}
 }
 
 // Merge writes the gradient sum of every distinct row of each dimension to sums: see Routed.Merge.
-func (b ByDim) Merge(pool gemm.Pool, sums [][]float32, schema *batch.Schema, grads []float32) {
+func (b ByDim) Merge(pool gemm.Pool, sums [][]float32, schema *batch.Schema, grads []float32,
+	winners []int32) {
 	for i, r := range b.Routed {
-		r.MergeOn(pool, sums[i], schema, grads, b.Dims[i])
+		r.MergeOn(pool, sums[i], schema, grads, winners, b.Dims[i])
 	}
 }
 

@@ -89,9 +89,9 @@ func TestSlotsOfEachDimensionAreRoutedAsIfAllHadIt(t *testing.T) {
 			t.Fatalf("%d values, want %d", byDim.Values(), len(rows))
 		}
 		pooled := make([]float32, b.Samples*schema.EmbeddingWidth())
-		byDim.Pool(nil, pooled, schema, byDim.Gather(make([]float32, len(rows)), rows))
+		byDim.Pool(nil, pooled, nil, schema, byDim.Gather(make([]float32, len(rows)), rows))
 		grads, sums := drawValues(t, len(pooled)), make([]float32, len(rows))
-		byDim.Merge(nil, byDim.Cut(sums), schema, grads)
+		byDim.Merge(nil, byDim.Cut(sums), schema, grads, nil)
 		travel := make([]float32, len(rows))
 		byDim.Scatter(travel, sums)
 

@@ -127,7 +127,7 @@ func (c *Combined) sort(puts []Put, byRank bool) {
 		rows += n
 	}
 	c.signs = c.Signs
-	o.start(len(c.Signs), len(o.scaled), c.dim)
+	o.start(len(c.Signs), len(o.scaled), 0, c.dim)
 	o.grads = o.scaled
 	o.count(c.index)
 	sort := sortings.Get().(*sorting)

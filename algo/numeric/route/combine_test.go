@@ -123,7 +123,7 @@ func TestPendingSumsAreThoseOfMerge(t *testing.T) {
 			merged = append(merged, p)
 			p.Sums, p.Pending = nil, new(route.Occurrences)
 			r.Order(p.Pending, schema, dim)
-			r.Take(p.Pending, schema, grads)
+			r.Take(p.Pending, schema, grads, nil)
 			pending = append(pending, p)
 		}
 		divisor := merged[0].Divisor(b.Samples, byRank)

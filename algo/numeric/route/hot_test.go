@@ -75,12 +75,12 @@ func TestHotRowsChangeNoSum(t *testing.T) {
 			want[plain.Signs[i]] = sums[i*dim:][:dim]
 		}
 		hotSums := make([]float32, own.Hot*dim)
-		bags.MergeRange(nil, hotSums, schema, grads, dim, len(own.Cold), len(own.Cold)+own.Hot)
+		bags.MergeRange(nil, hotSums, schema, grads, nil, dim, len(own.Cold), len(own.Cold)+own.Hot)
 		sent, expanded := make([]float32, own.GradValues()), drawValues(t, part.Samples*width)
 		own.CompactGrads(sent, grads)
 		mixed.ExpandGrads(expanded, sent)
 		sums := make([]float32, first*dim)
-		routed.MergeRange(nil, sums, schema, expanded, dim, 0, first)
+		routed.MergeRange(nil, sums, schema, expanded, nil, dim, 0, first)
 		for i, sign := range routed.Signs {
 			if got := append(sums, hotSums...)[i*dim:][:dim]; !sameBits(got, want[sign]) {
 				t.Fatalf("gradient sum of %#x: %v, want %v", sign, got, want[sign])

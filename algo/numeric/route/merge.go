@@ -1,6 +1,7 @@
 package route
 
 import (
+	"fmt"
 	"slices"
 
 	"tandem/algo/numeric/batch"
@@ -13,7 +14,8 @@ import (
 //	g[u] = tree over groups of  Σ over occurrences of u in the group  grad
 //
 // where grad is the gradient of the sum that the row went into, scaled as Pool
-// has scaled the sum. Within a group, occurrences are added in the order of
+// has scaled the sum; of a Max slot it is the gradient of those values that the row has won, and 0 of the
+// others. Within a group, occurrences are added in the order of
 // slots, samples, ids and rounds; a group in which u does not occur is no leaf of the tree. A row all of
 // whose occurrences a Raw slot has dropped gets −0, which leaves every value as
 // it is, sign of zero included, when Combine adds it.
@@ -23,23 +25,25 @@ import (
 // disagrees. Cost: one row added an occurrence of a row, and one
 // for each (row, group).
 func (r *Routed) Merge(sums []float32, schema *batch.Schema, grads []float32, dim int) {
-	r.MergeOn(nil, sums, schema, grads, dim)
+	r.MergeOn(nil, sums, schema, grads, nil, dim)
 }
 
-// MergeOn is Merge. A pool that is not nil shares the rows of a large batch over goroutines.
-func (r *Routed) MergeOn(pool gemm.Pool, sums []float32, schema *batch.Schema, grads []float32, dim int) {
-	r.MergeRange(pool, sums, schema, grads, dim, 0, len(r.Signs))
+// MergeOn is Merge, with the winners that PoolOn has written. A pool that is not nil shares the rows of a
+// large batch over goroutines.
+func (r *Routed) MergeOn(pool gemm.Pool, sums []float32, schema *batch.Schema, grads []float32,
+	winners []int32, dim int) {
+	r.MergeRange(pool, sums, schema, grads, winners, dim, 0, len(r.Signs))
 }
 
 // MergeRange is MergeOn of the rows from lo to below hi: sums is (hi−lo) × dim.
 func (r *Routed) MergeRange(pool gemm.Pool, sums []float32, schema *batch.Schema, grads []float32,
-	dim, lo, hi int) {
+	winners []int32, dim, lo, hi int) {
 	mustMatch("sums", len(sums), (hi-lo)*dim)
 	o := occurrencesPool.Get().(*Occurrences)
 	defer occurrencesPool.Put(o)
 	o.Pool = pool
 	r.Order(o, schema, dim)
-	r.Take(o, schema, grads)
+	r.Take(o, schema, grads, winners)
 	rows, ranges := hi-lo, 1
 	if pool != nil && o.ends[len(r.Signs)] >= sharedOccurrences {
 		ranges = pool.Size()
@@ -61,11 +65,69 @@ func each(pool gemm.Pool, tasks int, task func(index int)) {
 }
 
 // Take sets the gradients that o.Sum adds: those of what Pool wrote, Samples × schema.EmbeddingWidth(),
-// scaled as Pool has scaled the sums. They must stay unchanged until the last sum. It panics if the length
-// disagrees.
-func (r *Routed) Take(o *Occurrences, schema *batch.Schema, grads []float32) {
+// with the winners that PoolOn has written. They must stay unchanged until the last sum. It panics if a
+// length disagrees, or a winner is not of its bag: see CheckWinners.
+func (r *Routed) Take(o *Occurrences, schema *batch.Schema, grads []float32, winners []int32) {
 	mustMatch("grads", len(grads), o.values)
 	o.grads = r.scaleGrads(o, schema, grads, o.dim)
+	if o.apart > 0 {
+		mustMatch("winners", len(winners), r.part.Samples*schema.Winners())
+		r.giveToWinners(o, schema, winners)
+	}
+}
+
+// CheckWinners returns an error unless each winner is an id of its bag, for winners that come from another
+// process. It panics if the length disagrees. Cost: a pass over them.
+func (r *Routed) CheckWinners(schema *batch.Schema, winners []int32) error {
+	won, first := schema.Winners(), 0
+	mustMatch("winners", len(winners), r.part.Samples*won)
+	for s, slot := range schema.Slots {
+		n := slot.Winners()
+		for i := 0; n > 0 && i < r.part.Samples; i++ {
+			ids := int(r.part.Slots[s].Offsets[i+1] - r.part.Slots[s].Offsets[i])
+			for _, k := range winners[i*won+first:][:n] {
+				if k < 0 || int(k) >= max(ids, 1) {
+					return fmt.Errorf("slot %s: id %d of sample %d has a maximum, and there are %d",
+						slot.Name, k, i, ids)
+				}
+			}
+		}
+		first += n
+	}
+	return nil
+}
+
+// giveToWinners writes the gradients of the rows of Max slots behind those of the model input, where Order
+// has placed them: each value to the row that has won it.
+func (r *Routed) giveToWinners(o *Occurrences, schema *batch.Schema, winners []int32) {
+	dim, width, won := o.dim, schema.EmbeddingWidth(), schema.Winners()
+	if len(o.scaled) != len(o.grads) || len(o.grads) > 0 && &o.scaled[0] != &o.grads[0] {
+		o.scaled = append(o.scaled[:0], o.grads...)
+	}
+	o.scaled = slices.Grow(o.scaled, o.apart)[:o.values+o.apart]
+	own := o.scaled[o.values:]
+	clear(own)
+	first, firstWon := 0, 0
+	for s := range schema.Slots {
+		slot := &schema.Slots[s]
+		if slot.EachRowApart() && !r.skips(slot) {
+			offsets := r.part.Slots[s].Offsets
+			for i := range r.part.Samples {
+				bag := own[int(offsets[i])*dim : int(offsets[i+1])*dim]
+				if len(bag) == 0 {
+					continue
+				}
+				grads := o.scaled[i*width+first:][:dim]
+				for j, k := range winners[i*won+firstWon:][:dim] {
+					bag[int(k)*dim+j] = grads[j]
+				}
+			}
+			own = own[len(r.Index[s])*dim:]
+		}
+		first += slot.Width()
+		firstWon += slot.Winners()
+	}
+	o.grads = o.scaled
 }
 
 // Order finds for each row of the part, which has dim values, where it occurs in the model input. With it,
@@ -74,7 +136,7 @@ func (r *Routed) Take(o *Occurrences, schema *batch.Schema, grads []float32) {
 // of a row.
 func (r *Routed) Order(o *Occurrences, schema *batch.Schema, dim int) {
 	width := schema.EmbeddingWidth()
-	o.start(len(r.Signs), r.part.Samples*width, dim)
+	o.start(len(r.Signs), r.part.Samples*width, r.apart(schema)*dim, dim)
 	if r.slotBySlot(schema) {
 		r.orderSlots(o, schema, width)
 		return
@@ -87,12 +149,26 @@ func (r *Routed) Order(o *Occurrences, schema *batch.Schema, dim int) {
 	sort.reserve(o, 0, len(r.Signs), 0)
 	for g := range r.part.Groups() {
 		sort.group = int32(g)
-		first := 0
+		first, apart := 0, o.values
 		for s := range schema.Slots {
-			r.placeSlot(sort, s, &schema.Slots[s], g, first, width)
-			first += schema.Slots[s].Width()
+			slot := &schema.Slots[s]
+			r.placeSlot(sort, s, slot, g, first, apart, width)
+			first += slot.Width()
+			if slot.EachRowApart() {
+				apart += len(r.Index[s]) * dim
+			}
 		}
 	}
+}
+
+// apart returns the number of occurrences in slots whose rows have gradients of their own.
+func (r *Routed) apart(schema *batch.Schema) (n int) {
+	for s := range schema.Slots {
+		if schema.Slots[s].EachRowApart() {
+			n += len(r.Index[s])
+		}
+	}
+	return n
 }
 
 // Spreads reports whether the model input is a copy of a row for every occurrence and nothing else: whether
@@ -114,15 +190,20 @@ func (r *Routed) Spreads(schema *batch.Schema) bool {
 // a slot's rows stays in the first caches, and all of them have gradients.
 func (r *Routed) slotBySlot(schema *batch.Schema) bool {
 	return r.slots != nil && !slices.ContainsFunc(schema.Slots,
-		func(s batch.Slot) bool { return s.Pooling != batch.Sum })
+		func(s batch.Slot) bool { return s.Pooling == batch.Raw })
 }
 
 // orderSlots is Order slot by slot.
 func (r *Routed) orderSlots(o *Occurrences, schema *batch.Schema, width int) {
-	type slot struct{ occurrences, input int } // where those of a slot begin
+	type slot struct{ occurrences, input, apart int } // where those of a slot begin
 	begin := make([]slot, len(schema.Slots)+1)
+	begin[0].apart = o.values
 	for s, index := range r.Index {
-		begin[s+1] = slot{begin[s].occurrences + len(index), begin[s].input + schema.Slots[s].Width()}
+		begin[s+1] = slot{begin[s].occurrences + len(index), begin[s].input + schema.Slots[s].Width(),
+			begin[s].apart}
+		if schema.Slots[s].EachRowApart() {
+			begin[s+1].apart += len(index) * o.dim
+		}
 	}
 	occurrences := begin[len(r.Index)].occurrences
 	o.at, o.joins = resized(o.at, occurrences), resized(o.joins, occurrences)
@@ -133,7 +214,7 @@ func (r *Routed) orderSlots(o *Occurrences, schema *batch.Schema, width int) {
 		sort.reserve(o, int(r.slots[s]), int(r.slots[s+1]), int32(begin[s].occurrences))
 		for g := range r.part.Groups() {
 			sort.group = int32(g)
-			r.placeSlot(sort, s, &schema.Slots[s], g, begin[s].input, width)
+			r.placeSlot(sort, s, &schema.Slots[s], g, begin[s].input, begin[s].apart, width)
 		}
 	}
 	if o.Pool != nil && occurrences >= sharedOccurrences {
@@ -151,7 +232,7 @@ func (r *Routed) countSlot(o *Occurrences, s int, slot *batch.Slot) {
 	if r.skips(slot) {
 		return
 	}
-	if slot.Pooling == batch.Sum {
+	if slot.Pooling != batch.Raw {
 		o.count(r.Index[s])
 		return
 	}
@@ -163,12 +244,18 @@ func (r *Routed) countSlot(o *Occurrences, s int, slot *batch.Slot) {
 }
 
 // placeSlot places the same occurrences of a group. The inputs of the slot begin at first, of a sample's
-// width.
-func (r *Routed) placeSlot(sort *sorting, s int, slot *batch.Slot, group, first, width int) {
+// width, and gradients that its rows have apart at apart.
+func (r *Routed) placeSlot(sort *sorting, s int, slot *batch.Slot, group, first, apart, width int) {
 	if r.skips(slot) {
 		return
 	}
 	lo, hi, each := r.part.Bounds[group], r.part.Bounds[group+1], slot.RowsPerID()
+	if slot.EachRowApart() {
+		offsets := r.part.Slots[s].Offsets
+		begin, end := int(offsets[lo])*each, int(offsets[hi])*each
+		sort.placeEach(r.Index[s][begin:end], int32(apart+begin*sort.dim), int32(sort.dim))
+		return
+	}
 	if slot.Pooling == batch.Sum && each == 1 && oneEach(r.part.Slots[s].Offsets[lo:hi+1]) {
 		begin := int(r.part.Slots[s].Offsets[lo])
 		sort.placeEach(r.Index[s][begin:begin+hi-lo], int32(lo*width+first), int32(width))

@@ -19,6 +19,7 @@ type Occurrences struct {
 	Pool gemm.Pool // if not nil, shares Order of a large batch over goroutines
 
 	dim, values int // values of a row, and of the model input
+	apart       int // values behind the gradients of the model input: those of rows that have their own
 	// at is where each occurrence begins, in the order of rows, and ends where the occurrences of each row
 	// end, preceded by a 0.
 	at, ends []int32
@@ -32,12 +33,13 @@ type Occurrences struct {
 
 var occurrencesPool = sync.Pool{New: func() any { return new(Occurrences) }}
 
-// start prepares for a number of rows of dim values in a model input of a number of values.
-func (o *Occurrences) start(rows, values, dim int) {
-	if values > math.MaxInt32 {
-		panic(fmt.Sprintf("route: %d values in the model input of one rank; at most 2³¹−1", values))
+// start prepares for a number of rows of dim values in a model input of a number of values, with some more
+// gradients apart.
+func (o *Occurrences) start(rows, values, apart, dim int) {
+	if values+apart > math.MaxInt32 {
+		panic(fmt.Sprintf("route: %d values in the model input of one rank; at most 2³¹−1", values+apart))
 	}
-	o.dim, o.values, o.grads = dim, values, nil
+	o.dim, o.values, o.apart, o.grads = dim, values, apart, nil
 	o.ends = resized(o.ends, rows+1)
 	clear(o.ends)
 }

@@ -11,18 +11,24 @@ import (
 
 // Pool writes the model input of every sample to dst, slot after slot: the sum
 // of the rows of its ids, in their order, or, for a Raw slot, the sum of the rows
-// of each id with its mask. Sums are scaled as Scale of the slot says.
+// of each id with its mask. Sums are scaled as Scale of the slot says. For a Max slot it is the largest value
+// of the rows, place by place.
 //
 // Shapes: dst is Samples × schema.EmbeddingWidth(); rows is len(Signs) × dim,
 // where dim is the length of the rows of every slot. Where the ids of slots of one
 // dimension are resolved, Pool writes the input of these slots alone. It panics if a
 // length disagrees. Cost: one row added an occurrence of a row.
 func (r *Routed) Pool(dst []float32, schema *batch.Schema, rows []float32, dim int) {
-	r.PoolSamples(dst, schema, rows, dim, 0, r.part.Samples)
+	r.PoolSamples(dst, nil, schema, rows, dim, 0, r.part.Samples)
 }
 
 // PoolOn is Pool. A pool of goroutines that is not nil shares the samples of a large batch.
-func (r *Routed) PoolOn(pool gemm.Pool, dst []float32, schema *batch.Schema, rows []float32, dim int) {
+//
+// It also writes which id of its bag, counted from 0, each maximum is of, Samples × schema.Winners(), the Max
+// slots one after the other: what Merge needs. Of equal values the first id has the maximum, without an id it
+// is 0. Nil winners are not written.
+func (r *Routed) PoolOn(pool gemm.Pool, dst []float32, winners []int32, schema *batch.Schema, rows []float32,
+	dim int) {
 	width, samples, ranges := schema.EmbeddingWidth(), r.part.Samples, 1
 	if pool != nil && samples*len(schema.Slots) >= sharedOccurrences {
 		ranges = pool.Size()
@@ -30,24 +36,42 @@ func (r *Routed) PoolOn(pool gemm.Pool, dst []float32, schema *batch.Schema, row
 	mustMatch("dst", len(dst), samples*width)
 	each(pool, ranges, func(i int) {
 		lo, hi := i*samples/ranges, (i+1)*samples/ranges
-		r.PoolSamples(dst[lo*width:hi*width], schema, rows, dim, lo, hi)
+		own := winners
+		if won := schema.Winners(); winners != nil {
+			own = winners[lo*won : hi*won]
+		}
+		r.PoolSamples(dst[lo*width:hi*width], own, schema, rows, dim, lo, hi)
 	})
 }
 
-// PoolSamples is Pool for the samples from lo to below hi alone.
-func (r *Routed) PoolSamples(dst []float32, schema *batch.Schema, rows []float32, dim, lo, hi int) {
-	width := schema.EmbeddingWidth()
+// PoolSamples is PoolOn for the samples from lo to below hi alone.
+func (r *Routed) PoolSamples(dst []float32, winners []int32, schema *batch.Schema, rows []float32,
+	dim, lo, hi int) {
+	width, won := schema.EmbeddingWidth(), schema.Winners()
 	mustMatch("dst", len(dst), (hi-lo)*width)
+	if winners != nil {
+		mustMatch("winners", len(winners), (hi-lo)*won)
+	}
 	mustMatch("rows", len(rows), len(r.Signs)*dim)
 	var scratch []int32
-	first := 0
+	first, firstWon := 0, 0
 	for s := range schema.Slots {
 		slot := &schema.Slots[s]
 		if r.skips(slot) {
 			first += slot.Width()
+			firstWon += slot.Winners()
 			continue
 		}
-		if slot.Pooling == batch.Sum && hi > lo {
+		switch {
+		case slot.Pooling == batch.Max:
+			for i := range hi - lo {
+				var own []int32
+				if winners != nil {
+					own = winners[i*won+firstWon:][:dim]
+				}
+				maxima(dst[i*width+first:][:dim], own, rows, r.occurrences(s, lo+i, 1))
+			}
+		case slot.Pooling == batch.Sum && hi > lo:
 			if scratch = scratch[:0]; slot.RowsPerID() > 1 {
 				scratch = slices.Grow(scratch, hi-lo+1)
 			}
@@ -57,12 +81,35 @@ func (r *Routed) PoolSamples(dst []float32, schema *batch.Schema, rows []float32
 			if slot.Scale != batch.Unscaled {
 				scaleSums(slot.Scale, sums, width, ends, dim)
 			}
-		} else {
+		default:
 			for i := range hi - lo {
 				scratch = r.poolRaw(dst[i*width+first:][:slot.Width()], rows, dim, s, lo+i, slot, scratch)
 			}
 		}
 		first += slot.Width()
+		firstWon += slot.Winners()
+	}
+}
+
+// maxima writes the largest values of rows to dst, zeros if there are none, and the place of the first that
+// has each to winners, unless they are nil.
+func maxima(dst []float32, winners []int32, rows []float32, at []int32) {
+	clear(dst)
+	clear(winners)
+	for k, row := range at {
+		own := rows[int(row)*len(dst):][:len(dst)]
+		if k == 0 {
+			copy(dst, own)
+			continue
+		}
+		for j, value := range own {
+			if value > dst[j] {
+				dst[j] = value
+				if winners != nil {
+					winners[j] = int32(k)
+				}
+			}
+		}
 	}
 }
 

@@ -33,21 +33,21 @@ func TestAPoolChangesNothing(t *testing.T) {
 			}
 			rows := grads[:len(got.Signs)*dim] // as good as any
 			pooled, wanted := make([]float32, len(grads)), make([]float32, len(grads))
-			got.PoolOn(helpers, pooled, schema, rows, dim)
+			got.PoolOn(helpers, pooled, nil, schema, rows, dim)
 			want.Pool(wanted, schema, rows, dim)
 			if !sameBits(pooled, wanted) {
 				t.Errorf("%d samples, %d PSs: a pool pools otherwise", samples, servers)
 			}
 			o := route.Occurrences{Pool: helpers}
 			got.Order(&o, schema, dim)
-			got.Take(&o, schema, grads)
+			got.Take(&o, schema, grads, nil)
 			sums := make([]float32, len(got.Signs)*dim)
 			o.Sum(sums, 0, len(got.Signs))
 			if !sameBits(sums, merge(want, schema, grads, dim)) {
 				t.Errorf("%d samples, %d PSs: the sums differ", samples, servers)
 			}
 			clear(sums)
-			got.MergeOn(helpers, sums, schema, grads, dim)
+			got.MergeOn(helpers, sums, schema, grads, nil, dim)
 			if !sameBits(sums, merge(want, schema, grads, dim)) {
 				t.Errorf("%d samples, %d PSs: a pool merges otherwise", samples, servers)
 			}

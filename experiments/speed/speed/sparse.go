@@ -74,11 +74,11 @@ func (p *prepared) sparse() error {
 		return stepwise(func() error {
 			routed := route.RouteByDim(p.pool, schema, parts[steps%batches], shard.Rows(1))
 			key := embedding.BatchKey{Step: int32(steps)}
-			if err := held.LookupPooled(key, routed, schema, occurrences, pooled); err != nil {
+			if err := held.LookupPooled(key, routed, schema, occurrences, pooled, nil); err != nil {
 				return err
 			}
 			rows := routed.Routed[0]
-			rows.Take(&occurrences[0], schema, grads)
+			rows.Take(&occurrences[0], schema, grads, nil)
 			put := route.Put{Samples: p.Batch, Signs: rows.Signs, Pending: &occurrences[0]}
 			all := embedding.BatchPut{BatchKey: key, ByDim: []route.Put{put}}
 			if err := held.Apply(all, p.Batch, false); err != nil {

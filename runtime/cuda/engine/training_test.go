@@ -11,6 +11,7 @@ import (
 	"tandem/algo/exec/dense"
 	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/runtime/train"
@@ -21,11 +22,16 @@ var long = flag.Bool("long", false, "train every mode on adult-income")
 // trained trains a job on GPUs of the software, or on the processors if there are none.
 func trained(t *testing.T, j job.Job, devices int) *train.Result {
 	t.Helper()
+	return trainedFrom(t, j, devices, exectest.NewColumns(160, 16))
+}
+
+// trainedFrom is trained on some data.
+func trainedFrom(t *testing.T, j job.Job, devices int, data *exectest.Columns) *train.Result {
+	t.Helper()
 	var b backend.Backend
 	if devices > 0 {
 		b.Trainer = open(t, devices, j).Trainer
 	}
-	data := exectest.NewColumns(160, 16)
 	result, err := train.Run(t.Context(), j, data, data.All, train.Options{Backend: b})
 	if err != nil {
 		t.Fatalf("%s on %d ranks and %d devices: %v", j.Training.Mode, j.Roles.Ranks, devices, err)
@@ -68,6 +74,35 @@ func TestSyncHasTheSameBitsOnAnyNumberOfDevices(t *testing.T) {
 		if math.Abs(float64(p-host.Probabilities[i])) > 1e-4 {
 			t.Fatalf("test row %d: %v on devices, %v on the host", i, p, host.Probabilities[i])
 		}
+	}
+}
+
+// GPUs train beside EWs that form maxima: the same bits on any number of ranks and devices, with rows of the
+// other slot hot, too. GPUs that have the rows themselves form sums alone, and refuse.
+func TestMaximaBesideDevices(t *testing.T) {
+	data := exectest.NewColumns(160, 16)
+	data.Fields.Slots[1] = batch.Slot{Name: "history", Dim: 3, Pooling: batch.Max}
+	var want *train.Result
+	for _, ranks := range []int{1, 4} {
+		j := exectest.Job(ranks, 2)
+		if j.Model.Device.CUDA = true; ranks > 1 {
+			j.Rows.Hot.Share = 0.05
+		}
+		got := trainedFrom(t, j, ranks, data)
+		if want == nil {
+			want = got
+		}
+		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest ||
+			(got.HotRows > 0) != (ranks > 1) {
+			t.Errorf("%d ranks, %d hot rows: other bits than one rank", ranks, got.HotRows)
+		}
+	}
+	j := exectest.Job(1, 2)
+	j.Model.Device.CUDA, j.Rows.Placement, j.Rows.Capacity = true, job.RowsOnGPU, 100
+	_, err := train.Run(t.Context(), j, data, data.All, train.Options{Backend: backend.Backend{
+		Trainer: open(t, 1, j).Trainer}})
+	if err == nil || !strings.Contains(err.Error(), "takes a maximum, and rows.placement = gpu") {
+		t.Errorf("error %v", err)
 	}
 }
 
