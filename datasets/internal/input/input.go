@@ -109,7 +109,7 @@ func New(name string, r io.Reader) (*Input, error) {
 		buffered.Discard(5)
 		in.Begin += 5
 	}
-	begin, _ = buffered.Peek(64)
+	begin, _ = buffered.Peek(min(buffered.Buffered(), 64)) // no more than is there: a pipe may wait for long
 	in.JSON = isJSONLines(begin)
 	in.text = buffered
 	first, _ := buffered.Peek(4)
