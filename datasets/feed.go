@@ -15,10 +15,10 @@ import (
 	"tandem/internal/filelock"
 )
 
-// Feed brings rows from elsewhere, as job.Data.From says, into the folder that a Stream follows, as files, and
-// removes them when they are not needed any more. A file has its name when it is whole, so that a program that
-// is killed leaves every row that it has received, and the next one trains on these first. A nil Feed brings
-// nothing, because other programs write the files.
+// Feed brings rows from elsewhere, as job.Data.From says, into the folder that a Stream follows, as files,
+// and removes them when they are not needed any more. A file has its name when it is whole, so that a program
+// that is killed leaves every row that it has received, and the next one trains on these first. A nil Feed
+// brings nothing, because other programs write the files.
 type Feed struct {
 	folder string
 	from   string // in messages
@@ -34,14 +34,15 @@ type Feed struct {
 	cut      func() // ends the file that is written; nil if the source has whole ones
 }
 
-// aheadMost is the number of files that are brought before they are trained on. A source that is faster waits.
+// aheadMost is the number of files that are brought before they are trained on. A source that is faster
+// waits.
 const aheadMost = 8
 
 // partName ends the names of files that are not whole.
 const partName = ".part"
 
-// StartFeed begins to bring rows into the folder of data. Files with the names in taken were trained on before,
-// and are not brought again. Input is the standard input. It returns nil if data have no such source.
+// StartFeed begins to bring rows into the folder of data. Files with the names in taken were trained on
+// before, and are not brought again. Input is the standard input. It returns nil if data have no such source.
 func StartFeed(ctx context.Context, data job.Data, dataDir string, input io.Reader, taken []string) (*Feed,
 	error) {
 	if data.From == "" {
@@ -60,8 +61,8 @@ func StartFeed(ctx context.Context, data job.Data, dataDir string, input io.Read
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	if err := filelock.Try(f.lock); err != nil {
-		return nil, errors.Join(fmt.Errorf("datasets: %s: another training brings rows into it: wait until it "+
-			"has ended, or name another folder", folder), f.lock.Close())
+		return nil, errors.Join(fmt.Errorf("datasets: %s: another training brings rows into it: wait until "+
+			"it has ended, or name another folder", folder), f.lock.Close())
 	}
 	known := map[string]bool{}
 	for _, name := range taken {

@@ -21,8 +21,8 @@ type objects struct {
 const (
 	// listEvery is the time after which a folder of a store is listed again.
 	listEvery = time.Second
-	// attempts is how often the store may fail in a row, with pauses that double from listEvery on, before the
-	// feed ends: half a minute in all.
+	// attempts is how often the store may fail in a row, with pauses that double from listEvery on, before
+	// the feed ends: half a minute in all.
 	attempts = 6
 )
 

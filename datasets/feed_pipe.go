@@ -17,8 +17,8 @@ import (
 	"tandem/datasets/internal/input"
 )
 
-// pipe cuts the rows of standard input into files. A row is written to a file as soon as it was read whole. The
-// name of a file is the number of lines before it, without the header of CSV, which every file has.
+// pipe cuts the rows of standard input into files. A row is written to a file as soon as it was read whole.
+// The name of a file is the number of lines before it, without the header of CSV, which every file has.
 type pipe struct {
 	*Feed
 	rows  int
@@ -49,9 +49,6 @@ const firstBlocks = 10
 func (f *Feed) startPipe(data *job.Data, in io.Reader, known map[string]bool) error {
 	block := data.Block.Resolved()
 	p := &pipe{Feed: f, rows: block.Rows, time: time.Duration(block.Time / unit.Nanosecond), table: data.CSV}
-	if err := p.recoverParts(); err != nil {
-		return err
-	}
 	names, err := f.countAhead(known)
 	if err != nil {
 		return err
@@ -65,7 +62,10 @@ func (f *Feed) startPipe(data *job.Data, in io.Reader, known map[string]bool) er
 			return err
 		}
 	}
-	f.received = p.before
+	if err := p.recoverPart(); err != nil {
+		return err
+	}
+	f.received = p.before + p.lines
 	f.cut = func() { p.fail(p.cutFile()) }
 	go p.read(in)
 	return nil
@@ -91,38 +91,37 @@ func (p *pipe) headerLines(extension string) int {
 	return 0
 }
 
-// recoverParts gives files that a killed program was writing their names. A last row that is torn is removed.
-func (p *pipe) recoverParts() error {
+// recoverPart goes on with a file that a killed program was writing. A last row that is torn is removed.
+func (p *pipe) recoverPart() error {
 	parts, err := filepath.Glob(filepath.Join(p.folder, "*"+partName))
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	name := parts[len(parts)-1] // there is one, unless a person has added some
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	for _, name := range parts {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		extension := filepath.Ext(strings.TrimSuffix(name, partName))
-		end := p.cutter(extension, text)(text)
-		if lines(text[:end]) <= p.headerLines(extension) {
-			if err := os.Remove(name); err != nil {
-				return err
-			}
-			continue
-		}
-		file, err := os.OpenFile(name, os.O_RDWR, 0)
-		if err != nil {
-			return err
-		}
-		if err := file.Truncate(int64(end)); err != nil {
-			return errors.Join(err, file.Close())
-		}
-		if err := p.finish(file); err != nil {
-			return err
-		}
+	whole := strings.TrimSuffix(name, partName)
+	p.extension = filepath.Ext(whole)
+	headers := p.headerLines(p.extension)
+	end := p.cutter(p.extension, text)(text)
+	if lines(text[:end]) <= headers {
+		return os.Remove(name)
 	}
-	p.ahead = 0 // countAhead counts them, too
-	return nil
+	if headers > 0 {
+		p.header = text[:bytes.IndexByte(text, '\n')+1]
+	}
+	if p.before, err = strconv.Atoi(strings.TrimSuffix(filepath.Base(whole), p.extension)); err != nil {
+		return fmt.Errorf("%s: it is none of the files that standard input is cut into: name an empty folder",
+			name)
+	}
+	if p.part, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		return err
+	}
+	p.lines = lines(text[:end]) - headers
+	p.startTimer()
+	return p.part.Truncate(int64(end))
 }
 
 // goOnAfter makes the next file follow one with a name, which may have been removed.
@@ -155,10 +154,16 @@ func (p *pipe) goOnAfter(name string) error {
 // read reads the input to its end.
 func (p *pipe) read(from io.Reader) {
 	in, err := input.New(p.from, from)
+	p.mu.Lock()
+	before := p.extension
 	p.extension = csvExtension
 	if err == nil && in.JSON {
 		p.extension = jsonExtension
 	}
+	if before != p.extension {
+		p.fail(p.cutFile())
+	}
+	p.mu.Unlock()
 	if p.headerLines(p.extension) == 0 {
 		p.header = []byte{}
 	}
@@ -197,8 +202,8 @@ func (p *pipe) read(from io.Reader) {
 	p.end(errors.Join(p.cutFile(), err))
 }
 
-// takeHeader takes the first line of the input, if it is there: as the header or, if that is known, only if it
-// is the same. It reports false if there is no whole line yet.
+// takeHeader takes the first line of the input, if it is there: as the header or, if that is known, only if
+// it is the same. It reports false if there is no whole line yet.
 func (p *pipe) takeHeader(known []byte) bool {
 	p.pending = bytes.TrimLeft(p.pending, "\r\n")
 	end := bytes.IndexByte(p.pending, '\n') + 1
@@ -246,8 +251,8 @@ func (p *pipe) takeRows() error {
 	return nil
 }
 
-// firstRows returns the end of as many of some whole rows as the file in hand has room for, by their lines, but
-// of one at least.
+// firstRows returns the end of as many of some whole rows as the file in hand has room for, by their lines,
+// but of one at least.
 func (p *pipe) firstRows(rows []byte) int {
 	for at, n := 0, 0; at < len(rows); n++ {
 		if n >= p.rows-p.lines {
@@ -267,24 +272,29 @@ func (p *pipe) write(rows []byte) (err error) {
 		if p.part, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
 			return err
 		}
-		limit := p.time
-		if p.first {
-			limit *= firstBlocks
-		}
-		part := p.part
-		p.timer = time.AfterFunc(limit, func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if p.part == part {
-				p.fail(p.cutFile())
-			}
-		})
+		p.startTimer()
 		rows = append(bytes.Clone(p.header), rows...)
 		p.lines -= lines(p.header)
 	}
 	p.lines += lines(rows)
 	_, err = p.part.Write(rows)
 	return err
+}
+
+// startTimer ends the file in hand after a time.
+func (p *pipe) startTimer() {
+	limit := p.time
+	if p.first {
+		limit *= firstBlocks
+	}
+	part := p.part
+	p.timer = time.AfterFunc(limit, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.part == part {
+			p.fail(p.cutFile())
+		}
+	})
 }
 
 // cutFile ends the file in hand, if there is one. The caller holds mu.

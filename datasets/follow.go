@@ -46,7 +46,8 @@ const pollEvery = 100 * time.Millisecond
 // Follow begins to follow the folder of a job's data. The first file is that of a name, or, if this is empty,
 // the first with rows, which Follow waits for. Numbers are standardised and weights divided by the mean as
 // the rows of this file say, in all files. The data set has its rows for training and no test rows. waiting
-// is called now and then with the time that the call has waited so far. Feed, which may be nil, brings the files.
+// is called now and then with the time that the call has waited so far. Feed, which may be nil, brings the
+// files.
 //
 // Errors are those of Open, and name the file and, where there is one, the line.
 func Follow(ctx context.Context, data job.Data, dataDir, first string, feed *Feed,
@@ -69,7 +70,8 @@ func Follow(ctx context.Context, data job.Data, dataDir, first string, feed *Fee
 }
 
 // FollowOn follows a folder from where another Stream was that has written a ledger. The data set has no
-// rows. Feed, if not nil, is called with the names of the files of the ledger, and returns what brings others.
+// rows. Feed, if not nil, is called with the names of the files of the ledger, and returns what brings
+// others.
 func FollowOn(data job.Data, dataDir, ledger string, feed func(taken []string) (*Feed, error)) (*Stream,
 	*Dataset, error) {
 	s, err := newStream(data, dataDir)
@@ -162,8 +164,8 @@ func (s *Stream) Forget(step int) error {
 }
 
 // Next returns the rows of the block that has a step, and the steps first to end−1 of the block; no rows if
-// the step has not arrived yet, and io.EOF if it never will because the feed has ended. A block is a file, or of a file at most as many steps as the job evaluates
-// after.
+// the step has not arrived yet, and io.EOF if it never will because the feed has ended. A block is a file, or
+// of a file at most as many steps as the job evaluates after.
 func (s *Stream) Next(step int) (rows *batch.Batch, first, end int, err error) {
 	if last := len(s.ledger.arrivals) - 1; last >= 0 { // which may have had a header alone
 		if err := s.checkUnchanged(&s.ledger.arrivals[last]); err != nil {

@@ -18,8 +18,8 @@ import (
 
 // FirstFile waits until a folder has a complete file, by a rule of job.Data.Complete, with which use returns
 // no ErrNoRows, and returns the path and the error of use. A file without rows, but not one without a byte,
-// is passed over, unless it changes. It calls waiting, now and then, with the time that it has waited. The end
-// of the feed of the folder, which may be nil, is an error.
+// is passed over, unless it changes. It calls waiting, now and then, with the time that it has waited. The
+// end of the feed of the folder, which may be nil, is an error.
 func FirstFile(ctx context.Context, folder, complete string, feed *Feed, use func(path string) error,
 	waiting func(time.Duration)) (string, error) {
 	passed := map[string]arrival{}

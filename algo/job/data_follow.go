@@ -49,8 +49,8 @@ func (d *Data) validateFrom() error {
 	case d.From != FromInput && d.Block != (Block{}):
 		return errors.New(`block: only used with from: "-"`)
 	case d.Block.Rows < 0 || d.Block.Time < 0 || d.Block.Time > unit.Hour:
-		return fmt.Errorf("block: %d rows, %v: want at least 1 row and a time of at most an hour", d.Block.Rows,
-			d.Block.Time)
+		return fmt.Errorf("block: %d rows, %v: want at least 1 row and a time of at most an hour",
+			d.Block.Rows, d.Block.Time)
 	}
 	return nil
 }

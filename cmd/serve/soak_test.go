@@ -54,7 +54,8 @@ func followUntilKilled(results string) error {
 	var stream *datasets.Stream
 	o := train.Options{SaveEvery: soakSteps}
 	if newest == nil {
-		stream, f.data, err = datasets.Follow(context.Background(), j.Data, "", "", nil, func(time.Duration) {})
+		stream, f.data, err = datasets.Follow(context.Background(), j.Data, "", "", nil,
+			func(time.Duration) {})
 	} else {
 		o.Begin = train.Begin{Step: newest.Step, Model: newest}
 		last := slices.DeleteFunc(ledgers, func(name string) bool { // one that was killed before it wrote

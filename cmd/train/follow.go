@@ -78,7 +78,8 @@ func (f *flags) openStream(ctx context.Context, in io.Reader, log io.Writer) (j 
 	if err != nil {
 		return j, "", &cli.Error{Err: err, Hint: infer.Hint(err)}
 	}
-	return j, fmt.Sprintf("columns and scaling are those of %s: %s", f.stream.First(), describeTable(found)), nil
+	note = fmt.Sprintf("columns and scaling are those of %s: %s", f.stream.First(), describeTable(found))
+	return j, note, nil
 }
 
 // startFeed begins to bring the rows of data, if these have a source, and says after which they come.
@@ -103,8 +104,9 @@ func (f *flags) checkBeforeStream(given *pflag.FlagSet) error {
 	j.Data.Kind, j.Data.Complete = job.KindFollow, f.table.complete
 	from := f.table.spooled(f.out)
 	if from.Path == "" {
-		return cli.UsageError("name the results with --out: the rows are kept beside them, until a checkpoint "+
-			"has them; or name a folder with --spool", "--follow %s: there is no place for rows", from.From)
+		return cli.UsageError("name the results with --out: the rows are kept beside them, until a "+
+			"checkpoint has them; or name a folder with --spool", "--follow %s: there is no place for rows",
+			from.From)
 	}
 	from.CSV = &job.Table{Slots: []job.IDColumn{{Column: "any"}}, Label: "label"}
 	if err := from.Validate(); err != nil {
@@ -203,7 +205,8 @@ func (p *program) openFollowed(ctx context.Context, j *job.Job, f *flags, w *wai
 	if err != nil {
 		return err
 	}
-	f.stream, f.opened, err = datasets.FollowOn(j.Data, dataDir, filepath.Join(results, ledgerName), feedAfter)
+	f.stream, f.opened, err = datasets.FollowOn(j.Data, dataDir, filepath.Join(results, ledgerName),
+		feedAfter)
 	if err != nil {
 		return fmt.Errorf("--resume: %w", err)
 	}
@@ -260,6 +263,7 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 			p.forget(f.stream, saved)
 		}, Written: c.behind.Wait})
 	err = errors.Join(err, c.behind.Wait()) // the last checkpoint reads the rows
+	p.forget(f.stream, saved)
 	p.interrupt.End()
 	return result, errors.Join(err, arena.Close())
 }

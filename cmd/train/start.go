@@ -41,8 +41,8 @@ func (t *table) register(fs *pflag.FlagSet) {
 		"checkpoint has them (default: beside --out, with .rows at the end of its name)")
 	fs.IntVar(&t.blockRows, "block-rows", 0,
 		"with --follow -, train when this `NUMBER` of rows has come (default 10000)")
-	fs.DurationVar(&t.blockTime, "block-time", 0, "with --follow -, train on the rows that have come when this "+
-		"`TIME` has passed (default 1s)")
+	fs.DurationVar(&t.blockTime, "block-time", 0, "with --follow -, train on the rows that have come when "+
+		"this `TIME` has passed (default 1s)")
 	fs.StringVar(&t.label, "label", "",
 		"with --data, learn to predict this `COLUMN` (default: label, click, clicked, target or y)")
 	fs.StringVar(&t.positive, "positive", "",
@@ -72,9 +72,12 @@ func (t *table) check(given *pflag.FlagSet) error {
 		return cli.UsageError("a job file has it as data.complete", "--complete needs --follow")
 	}
 	for _, name := range []string{"spool", "block-rows", "block-time"} {
-		if given.Changed(name) && t.source() == "" || name != "spool" && given.Changed(name) && t.follow != "-" {
-			return cli.UsageError("see docs/online.md", "--%s: only with --follow -%s", name,
-				map[bool]string{true: " or s3://", false: ""}[name == "spool"])
+		sources := "-"
+		if name == "spool" {
+			sources = "- or s3://"
+		}
+		if given.Changed(name) && t.follow != job.FromInput && (name != "spool" || t.source() == "") {
+			return cli.UsageError("see docs/online.md", "--%s: only with --follow %s", name, sources)
 		}
 	}
 	if t.file != "" && t.follow != "" {

@@ -93,8 +93,8 @@ func (f *follower) until(rows int) {
 	}
 }
 
-// Objects are brought as they appear, in the order of their names, each once; not those of folders within, nor
-// those with the names of unfinished files. A store that is not there for a while is asked again.
+// Objects are brought as they appear, in the order of their names, each once; not those of folders within,
+// nor those with the names of unfinished files. A store that is not there for a while is asked again.
 func TestObjectsAreFollowed(t *testing.T) {
 	store, data := newArriving(t)
 	store.put("clicks/1 a.csv", 4, 8)

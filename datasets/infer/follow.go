@@ -10,9 +10,9 @@ import (
 )
 
 // Follow waits for the first file with rows of a folder, infers its columns, and returns the rows that arrive
-// there and a job for them. r.File is the folder, and its Split and Memory are not used. Of source, the fields
-// Complete, From and Block are those of the job. feed brings the files, unless it is nil. waiting is called as
-// by datasets.Follow.
+// there and a job for them. r.File is the folder, and its Split and Memory are not used. Of source, the
+// fields Complete, From and Block are those of the job. feed brings the files, unless it is nil. waiting is
+// called as by datasets.Follow.
 func Follow(ctx context.Context, r Request, source job.Data, feed *datasets.Feed,
 	waiting func(time.Duration)) (j job.Job, stream *datasets.Stream, set *datasets.Dataset, found *Table,
 	err error) {

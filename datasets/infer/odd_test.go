@@ -102,18 +102,19 @@ func TestOddTablesAreRead(t *testing.T) {
 	}
 }
 
-// Lists and objects of JSON lines are known, whatever their values are.
+// Lists and objects of JSON lines are known, also where no values say so.
 func TestListsOfJSONLines(t *testing.T) {
 	var text strings.Builder
 	for i := range 200 {
-		fmt.Fprintf(&text, `{"user":[%d,%d],"one":["%d"],"made":{"by":"us"},"price":%d.5,"y":%s}`+"\n", i%9, i%7,
-			i%5, i%50, clicked(i))
+		const row = `{"user":[%d,%d],"one":["%d"],"made":{"by":"us"},"price":%d.5,"y":%s}` + "\n"
+		fmt.Fprintf(&text, row, i%9, i%7, i%5, i%50, clicked(i))
 	}
 	got, err := CSV(file(t, text.String()), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"lists of ids", "lists of ids", "objects of JSON", "numbers with fractions"} {
+	for i, want := range []string{"lists of ids", "lists of ids", "objects of JSON",
+		"numbers with fractions"} {
 		if c := got.Columns[i]; c.Why != want || (c.Separator == "|") != (i < 2) {
 			t.Errorf("%+v, want %s", c, want)
 		}

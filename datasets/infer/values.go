@@ -17,7 +17,7 @@ import (
 type values struct {
 	name      string
 	kind      decode.ValueKind
-	separator string              // of the values of a list, if the kind says that they are lists: "" in Parquet files
+	separator string              // of lists, where the kind says that values are some: "" in Parquet files
 	some      string              // the first value that is not empty
 	problem   string              // why no job can use the column, "" if one can
 	distinct  map[uint64]struct{} // hashes of the texts

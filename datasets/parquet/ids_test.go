@@ -48,7 +48,8 @@ func TestEachIDPassesTheIDsOfATraining(t *testing.T) {
 	semicolons.Slots = slices.Clone(split.Slots)
 	semicolons.Slots[2].Separator = ";"
 	for path, data := range map[string]job.Data{
-		lines: {Kind: job.KindCSV, CSV: &semicolons}, table: {Kind: job.KindParquet, Parquet: &of}, text: {Kind: job.KindCSV, CSV: &split},
+		lines: {Kind: job.KindCSV, CSV: &semicolons}, table: {Kind: job.KindParquet, Parquet: &of},
+		text: {Kind: job.KindCSV, CSV: &split},
 	} {
 		read, err := datasets.ReadRows(data, path)
 		if err != nil {

@@ -20,8 +20,8 @@ import (
 type Arriving interface {
 	batch.Source
 	// Next returns the rows of the block that has a step, and the steps first to end−1 of the block; no rows
-	// if the step has not arrived, and io.EOF if it never will. It is called while no step is read, and the steps of the block may be read
-	// until it is called again.
+	// if the step has not arrived, and io.EOF if it never will. It is called while no step is read, and the
+	// steps of the block may be read until it is called again.
 	Next(step int) (rows *batch.Batch, first, end int, err error)
 }
 
@@ -62,9 +62,9 @@ const pollEvery = 100 * time.Millisecond
 
 // Follow trains on rows as they arrive, each once, and predicts every block before (progressive validation).
 // Where a block ends, no role has work, and no read of the next block is stale from this one. It ends without
-// an error when o.Drain is closed or the source has ended, after o.Save was called. Of o it uses Backend, Observer, Progress, Begin,
-// Drain, and what says when the model is saved. A run that continues in the middle of a block does not
-// predict that again.
+// an error when o.Drain is closed or the source has ended, after o.Save was called. Of o it uses Backend,
+// Observer, Progress, Begin, Drain, and what says when the model is saved. A run that continues in the middle
+// of a block does not predict that again.
 func Follow(ctx context.Context, t job.Job, source Arriving, o Options, f FollowOptions) (*Result, error) {
 	if err := t.Validate(); err != nil {
 		return nil, fmt.Errorf("training: %w", err)

@@ -142,8 +142,8 @@ func FuzzObjects(f *testing.F) {
 // The columns of lines that no job describes are the members of the first thousand rows, in the order in
 // which they come first. Objects are a problem of their column, not of the row.
 func TestColumnsOfJSONLines(t *testing.T) {
-	text := strings.Join([]string{`{"b":1,"a":["x","y"]}`, ``, `{"c":{"d":1},"a":[],"b":[[1]]}`, `no`, `{"a":"z"}`},
-		"\n")
+	text := strings.Join([]string{`{"b":1,"a":["x","y"]}`, ``, `{"c":{"d":1},"a":[],"b":[[1]]}`, `no`,
+		`{"a":"z"}`}, "\n")
 	in := input.Plain("x", strings.NewReader(text))
 	in.JSON = true
 	r, err := NewRecordReader(in, "", "", nil)

@@ -80,8 +80,8 @@ func (r *RecordReader) Kind(column int) (kind ValueKind, problem string) {
 	return AnyText, ""
 }
 
-// ReadOnly makes a reader of JSON lines read one column alone, whose lists have a separator. A row without the
-// column has an empty field. It changes nothing for delimited text.
+// ReadOnly makes a reader of JSON lines read one column alone, whose lists have a separator. A row without
+// the column has an empty field. It changes nothing for delimited text.
 func (r *RecordReader) ReadOnly(column, separator string) {
 	if r.json != nil {
 		r.Columns = []string{column}

@@ -104,8 +104,8 @@ func (f *tableFormat) firstRecord(cut *blockCutter) *block {
 }
 
 // RowCutter returns a function that returns the end of the last whole record of delimited text, which begins
-// with a record and whose last line may be torn, or 0 if no record is whole. Without a delimiter, a record is a
-// line.
+// with a record and whose last line may be torn, or 0 if no record is whole. Without a delimiter, a record is
+// a line.
 func RowCutter(delimiter, comment string) func(text []byte) int {
 	if delimiter == "" {
 		return new(lineFormat).rowsEnd

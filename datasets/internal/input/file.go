@@ -42,8 +42,8 @@ var listers = map[string]func(url string) ([]Object, error){}
 // RegisterLists sets what lists folders of a scheme. Package datasets/blob calls it when it is imported.
 func RegisterLists(scheme string, list func(url string) ([]Object, error)) { listers[scheme] = list }
 
-// List returns the objects in a folder that a URL names, in the order of their names, without those of folders
-// within.
+// List returns the objects in a folder that a URL names, in the order of their names, without those of
+// folders within.
 func List(url string) ([]Object, error) {
 	scheme, _, _ := strings.Cut(url, "://")
 	list := listers[scheme]
