@@ -24,8 +24,22 @@ func tableSchema(t *job.Table) batch.Schema {
 
 // csvTable returns how to split and decode a table that a job describes.
 func csvTable(t *job.Table) *decode.Table {
+	names, separators := t.SlotNames(), make([]string, len(t.Slots))
+	for i, slot := range t.Slots {
+		separators[i] = slot.Separator
+	}
+	if last := len(names) - 1; last >= 0 && separators[last] == byTime {
+		names, separators = names[:last], separators[:last]
+	}
+	for _, name := range slices.Concat(t.Numeric, t.LabelNames(), []string{t.Weight, t.Impressions},
+		t.SlotNames()) {
+		if !slices.Contains(names, name) {
+			names, separators = append(names, name), append(separators, "")
+		}
+	}
 	return &decode.Table{
-		Delimiter: t.FieldDelimiter(), Comment: t.Comment, Columns: t.Columns,
+		Delimiter: t.FieldDelimiter(), Comment: t.Comment, Columns: t.Columns, Names: names,
+		Separators: separators,
 		NewDecoder: func(header *decode.RecordReader) (decode.RecordDecoder,
 			error) {
 			return newCSVDecoder(t, t.LabelNames(), header)

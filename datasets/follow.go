@@ -1,9 +1,11 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -28,10 +30,12 @@ type Stream struct {
 	dropped *droppedRows
 	schema  batch.Schema
 	ledger  ledger
+	feed    *Feed // nil: other programs write the files
 
 	globalBatch int
 	starts      []int // the first step of every file, and the number of all steps
 	blockSteps  int   // of a block at most; 0: all of a file
+	removed     int   // files of the feed that are not needed any more
 	current     int   // the file whose rows are in memory; -1: none
 	rows        *batch.Batch
 }
@@ -42,12 +46,16 @@ const pollEvery = 100 * time.Millisecond
 // Follow begins to follow the folder of a job's data. The first file is that of a name, or, if this is empty,
 // the first with rows, which Follow waits for. Numbers are standardised and weights divided by the mean as
 // the rows of this file say, in all files. The data set has its rows for training and no test rows. waiting
-// is called now and then with the time that the call has waited so far.
+// is called now and then with the time that the call has waited so far. Feed, which may be nil, brings the
+// files.
 //
 // Errors are those of Open, and name the file and, where there is one, the line.
-func Follow(ctx context.Context, data job.Data, dataDir, first string, waiting func(time.Duration)) (*Stream,
-	*Dataset, error) {
+func Follow(ctx context.Context, data job.Data, dataDir, first string, feed *Feed,
+	waiting func(time.Duration)) (*Stream, *Dataset, error) {
 	s, err := newStream(data, dataDir)
+	if err == nil {
+		s.feed = feed
+	}
 	switch {
 	case err != nil:
 	case first != "":
@@ -62,14 +70,25 @@ func Follow(ctx context.Context, data job.Data, dataDir, first string, waiting f
 }
 
 // FollowOn follows a folder from where another Stream was that has written a ledger. The data set has no
-// rows.
-func FollowOn(data job.Data, dataDir, ledger string) (*Stream, *Dataset, error) {
+// rows. Feed, if not nil, is called with the names of the files of the ledger, and returns what brings
+// others.
+func FollowOn(data job.Data, dataDir, ledger string, feed func(taken []string) (*Feed, error)) (*Stream,
+	*Dataset, error) {
 	s, err := newStream(data, dataDir)
 	if err != nil {
 		return nil, nil, err
 	}
 	if s.ledger, err = readLedger(ledger); err != nil {
 		return nil, nil, fmt.Errorf("datasets: %w", err)
+	}
+	if feed != nil {
+		taken := make([]string, len(s.ledger.arrivals))
+		for i, a := range s.ledger.arrivals {
+			taken[i] = a.File
+		}
+		if s.feed, err = feed(taken); err != nil {
+			return nil, nil, err
+		}
 	}
 	for _, a := range s.ledger.arrivals {
 		if err := s.checkUnchanged(&a); err != nil {
@@ -128,12 +147,25 @@ func (s *Stream) Begin(j *job.Job, ledger string) error {
 	return nil
 }
 
-// Close closes the ledger.
-func (s *Stream) Close() error { return s.ledger.close() }
+// Close stops the feed and closes the ledger.
+func (s *Stream) Close() error { return errors.Join(s.feed.Stop(), s.ledger.close()) }
+
+// Forget removes the files that the feed has brought whose rows are all in steps before a step, because no
+// checkpoint that is kept needs them. The last file that was taken stays, which says where the input goes on.
+func (s *Stream) Forget(step int) error {
+	for s.feed != nil && s.removed < len(s.ledger.arrivals)-1 && s.starts[s.removed+1] <= step {
+		err := os.Remove(filepath.Join(s.folder, s.ledger.arrivals[s.removed].File))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		s.removed++
+	}
+	return nil
+}
 
 // Next returns the rows of the block that has a step, and the steps first to end−1 of the block; no rows if
-// the step has not arrived yet. A block is a file, or of a file at most as many steps as the job evaluates
-// after.
+// the step has not arrived yet, and io.EOF if it never will because the feed has ended. A block is a file, or
+// of a file at most as many steps as the job evaluates after.
 func (s *Stream) Next(step int) (rows *batch.Batch, first, end int, err error) {
 	if last := len(s.ledger.arrivals) - 1; last >= 0 { // which may have had a header alone
 		if err := s.checkUnchanged(&s.ledger.arrivals[last]); err != nil {
@@ -141,9 +173,13 @@ func (s *Stream) Next(step int) (rows *batch.Batch, first, end int, err error) {
 		}
 	}
 	for step >= s.Steps() {
+		over, failed := s.feed.over()
 		name, err := nextFile(s.folder, s.data.Complete, s.ledger.has)
 		if err != nil {
 			return nil, 0, 0, fmt.Errorf("datasets: %w", err)
+		}
+		if name == "" && over {
+			return nil, 0, 0, cmp.Or(failed, io.EOF)
 		}
 		if name == "" {
 			return nil, 0, 0, nil
@@ -170,7 +206,7 @@ func (s *Stream) Next(step int) (rows *batch.Batch, first, end int, err error) {
 // bad in them counts then.
 func (s *Stream) takeFirst(ctx context.Context, waiting func(time.Duration)) error {
 	before := *s.dropped
-	_, err := FirstFile(ctx, s.folder, s.data.Complete, func(path string) error {
+	_, err := FirstFile(ctx, s.folder, s.data.Complete, s.feed, func(path string) error {
 		*s.dropped = before
 		return s.take(filepath.Base(path))
 	}, waiting)
@@ -198,6 +234,7 @@ func (s *Stream) take(name string) error {
 	if err := s.ledger.add(a); err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
+	s.feed.take()
 	if s.starts != nil {
 		s.addSteps(a)
 		if s.Steps() > math.MaxInt32 { // as roles count

@@ -18,11 +18,13 @@ import (
 
 // FirstFile waits until a folder has a complete file, by a rule of job.Data.Complete, with which use returns
 // no ErrNoRows, and returns the path and the error of use. A file without rows, but not one without a byte,
-// is passed over, unless it changes. It calls waiting, now and then, with the time that it has waited.
-func FirstFile(ctx context.Context, folder, complete string, use func(path string) error,
+// is passed over, unless it changes. It calls waiting, now and then, with the time that it has waited. The
+// end of the feed of the folder, which may be nil, is an error.
+func FirstFile(ctx context.Context, folder, complete string, feed *Feed, use func(path string) error,
 	waiting func(time.Duration)) (string, error) {
 	passed := map[string]arrival{}
 	for begun := time.Now(); ; {
+		over, failed := feed.over()
 		name, err := nextFile(folder, complete, func(name string) bool {
 			before, ok := passed[name]
 			now, err := identify(filepath.Join(folder, name), name)
@@ -42,6 +44,12 @@ func FirstFile(ctx context.Context, folder, complete string, use func(path strin
 			}
 			passed[name] = now
 			continue
+		}
+		if over && failed == nil {
+			failed = fmt.Errorf("datasets: %s has ended: %w", feed.from, ErrNoRows)
+		}
+		if over {
+			return "", failed
 		}
 		waiting(time.Since(begun))
 		select {

@@ -51,7 +51,7 @@ func clicks(first, end int) string {
 // mustFollow begins to follow a folder that has a file.
 func mustFollow(t *testing.T, data job.Data) *Stream {
 	t.Helper()
-	s, _, err := Follow(t.Context(), data, "", "", func(time.Duration) {})
+	s, _, err := Follow(t.Context(), data, "", "", nil, func(time.Duration) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestAStreamContinuesWhereItWas(t *testing.T) {
 			}
 			tear(t, ledger)
 			var err error
-			if s, _, err = FollowOn(followed(folder), "", ledger); err != nil {
+			if s, _, err = FollowOn(followed(folder), "", ledger, nil); err != nil {
 				t.Fatal(err)
 			}
 			ledger = mustBegin(t, s, followJob(4, 0))
@@ -322,7 +322,7 @@ func TestTheFirstFileIsTheNamedOne(t *testing.T) {
 	folder := t.TempDir()
 	arrive(t, folder, "a.csv", clicks(0, 4))
 	arrive(t, folder, "b.csv", clicks(4, 8))
-	s, _, err := Follow(t.Context(), followed(folder), "", "b.csv", nil)
+	s, _, err := Follow(t.Context(), followed(folder), "", "b.csv", nil, nil)
 	if err != nil || filepath.Base(s.First()) != "b.csv" {
 		t.Errorf("%v, error %v", s, err)
 	}
@@ -353,7 +353,7 @@ func TestTheFirstFileMayComeLate(t *testing.T) {
 	folder := t.TempDir()
 	arrive(t, folder, "a.csv", "user,price,click\n")
 	replaced := false
-	s, _, err := Follow(t.Context(), followed(folder), "", "", func(time.Duration) {
+	s, _, err := Follow(t.Context(), followed(folder), "", "", nil, func(time.Duration) {
 		if !replaced {
 			replaced = true
 			arrive(t, folder, "a.csv", clicks(0, 4))
@@ -392,7 +392,7 @@ func TestAStreamContinuesWithTheSameFiles(t *testing.T) {
 	arrive(t, folder, "a.csv", clicks(0, 4))
 	ledger := mustBegin(t, mustFollow(t, followed(folder)), followJob(4, 0))
 	arrive(t, folder, "a.csv", clicks(0, 8))
-	if _, _, err := FollowOn(followed(folder), "", ledger); err == nil ||
+	if _, _, err := FollowOn(followed(folder), "", ledger, nil); err == nil ||
 		!strings.Contains(err.Error(), "a.csv:5: the file has changed") {
 		t.Errorf("error %v", err)
 	}
@@ -408,7 +408,7 @@ func TestAStreamContinuesWithTheSameFiles(t *testing.T) {
 	if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	changed, _, err := FollowOn(followed(folder), "", other)
+	changed, _, err := FollowOn(followed(folder), "", other, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +419,7 @@ func TestAStreamContinuesWithTheSameFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "a.csv")); err != nil {
 		t.Fatal(err)
 	}
-	s, _, err := FollowOn(followed(folder), "", ledger)
+	s, _, err := FollowOn(followed(folder), "", ledger, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,7 +431,7 @@ func TestAStreamContinuesWithTheSameFiles(t *testing.T) {
 	if err := os.WriteFile(ledger, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := FollowOn(followed(folder), "", ledger); err == nil {
+	if _, _, err := FollowOn(followed(folder), "", ledger, nil); err == nil {
 		t.Error("an empty ledger is accepted")
 	}
 }
@@ -440,11 +440,11 @@ func TestAStreamContinuesWithTheSameFiles(t *testing.T) {
 func TestWaitingForAStream(t *testing.T) {
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, _, err := Follow(ctx, followed(folder), "", "", func(time.Duration) { cancel() })
+	_, _, err := Follow(ctx, followed(folder), "", "", nil, func(time.Duration) { cancel() })
 	if err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
-	_, _, err = Follow(t.Context(), followed(filepath.Join(folder, "none")), "", "", nil)
+	_, _, err = Follow(t.Context(), followed(filepath.Join(folder, "none")), "", "", nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "no such folder") {
 		t.Errorf("error %v", err)
 	}

@@ -52,7 +52,7 @@ func FuzzLibfm(f *testing.F) {
 
 func FuzzCSV(f *testing.F) {
 	fuzzFormat(f, testCSV(), csvHeader+"ann,30,x|y,1,\n", csvHeader+"\"a\nb\",1,,0,\n\"",
-		"\ufeff"+csvHeader+"a,1e400,|,1,1\n")
+		"\ufeff"+csvHeader+"a,1e400,|,1,1\n", `{"user":"ann","age":30,"tags":["x","y"],"click":1}`+"\n{")
 }
 
 func FuzzAdult(f *testing.F) {

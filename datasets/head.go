@@ -17,6 +17,8 @@ import (
 type Head struct {
 	// Compression is "none", "gzip" or "zstd".
 	Compression string
+	// JSON says that the lines are objects of JSON.
+	JSON bool
 	// Lines are the first lines, at least one, decompressed, without line ends and without
 	// empty lines.
 	Lines []string
@@ -42,7 +44,7 @@ func ReadHead(path string, lines int) (*Head, error) {
 
 // readHead reads the first lines of a text.
 func readHead(in *input.Input, lines int) (*Head, error) {
-	h := &Head{Compression: cmp.Or(in.Compression, "none")}
+	h := &Head{Compression: cmp.Or(in.Compression, "none"), JSON: in.JSON}
 	reader := input.NewLineReader(in)
 	for len(h.Lines) < lines {
 		line, err := reader.NextLine()
@@ -58,8 +60,8 @@ func readHead(in *input.Input, lines int) (*Head, error) {
 }
 
 // Kind guesses the kind of the file from the number of fields in its first line and their
-// content. It returns false if no kind fits. Text with a delimiter that fits no other kind is
-// CSV, which needs a job.Table: see package datasets/infer.
+// content. It returns false if no kind fits. JSON lines are CSV, and so is text with a delimiter that
+// fits no other kind. CSV needs a job.Table: see package datasets/infer.
 func (h *Head) Kind() (job.DataKind, bool) {
 	line := h.Lines[0]
 	tabs, commas := strings.Split(line, "\t"), strings.Split(line, ",")
@@ -67,6 +69,8 @@ func (h *Head) Kind() (job.DataKind, bool) {
 		return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(commas, name) })
 	}
 	switch {
+	case h.JSON:
+		return job.KindCSV, true
 	case len(tabs) == criteoFields:
 		return job.KindCriteo, true
 	case len(commas) == len(taobaoColumns()):
@@ -183,6 +187,7 @@ func (h *Head) cut(fields func(line string) []string) [][]string {
 // records splits the lines as delimited text, up to the first syntax error.
 func (h *Head) records(spec *job.Table) (columns []string, rows [][]string) {
 	in := input.Plain("", strings.NewReader(strings.Join(h.Lines, "\n")))
+	in.JSON = h.JSON
 	reader, err := decode.NewRecordReader(in, spec.FieldDelimiter(), spec.Comment, spec.Columns)
 	if err != nil {
 		return spec.Columns, nil

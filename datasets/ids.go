@@ -31,7 +31,7 @@ func EachID(data job.Data, path, column string, use func(text string, id uint64)
 	if data.Format() == job.KindParquet {
 		err = eachValue(path, column, count)
 	} else {
-		err = eachField(t, path, column, func(field string) { eachText(field, c, count) })
+		err = eachField(t, path, c, func(field string) { eachText(field, c, count) })
 	}
 	if err == nil && values == 0 {
 		err = fmt.Errorf("%s: %w with a value of %s", path, ErrNoRows, column)
@@ -90,7 +90,7 @@ func eachText(field string, c job.IDColumn, use func(text string)) {
 }
 
 // eachField passes the fields of a column of a CSV file.
-func eachField(t *job.Table, path, column string, use func(field string)) error {
+func eachField(t *job.Table, path string, c job.IDColumn, use func(field string)) error {
 	in, err := input.Open(path)
 	if err != nil {
 		return err
@@ -100,7 +100,8 @@ func eachField(t *job.Table, path, column string, use func(field string)) error 
 	if err != nil {
 		return err
 	}
-	at, err := records.Position(column)
+	records.ReadOnly(c.Column, c.Separator)
+	at, err := records.Position(c.Column)
 	if err != nil {
 		return err
 	}

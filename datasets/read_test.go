@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -283,5 +284,56 @@ func TestCategoryIDs(t *testing.T) {
 			t.Errorf("%q and %q collide", text, other)
 		}
 		seen[id] = text
+	}
+}
+
+// Rows of JSON lines are those of the same table as CSV, also in blocks, compressed and in a stream.
+func TestJSONLinesAreTheirTable(t *testing.T) {
+	const text = `{"user":"ann","age":30,"tags":["x","y"],"click":1,"unused":{"a":[1]}}
+{"click":0,"tags":[],"user":"bob \"b\"","age":-2.5e1}
+
+{"tags":"z|x","click":1,"user":17,"age":"4"}
+`
+	const table = csvHeader + "ann,30,x|y,1,\n\"bob \"\"b\"\"\",-2.5e1,,0,\n\n17,4,z|x,1,\n"
+	want, _, err := readText(testCSV(), table, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, written := range []string{text, strings.TrimSuffix(text, "\n"), "\ufeff" + text, gzipped(t, text),
+		strings.ReplaceAll(text, "\n", "\r\n"), strings.Replace(text, "{", " { ", 1)} {
+		got, _, err := readText(testCSV(), written, 0)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v, error %v", written, got, want, err)
+		}
+	}
+	sameRows(t, testCSV(), text, 0, 2, 10)
+}
+
+// A bad row of JSON lines is named by its line.
+func TestBadJSONLinesAreNamed(t *testing.T) {
+	const good = `{"user":"ann","age":30,"tags":[],"click":1}` + "\n"
+	for row, want := range map[string]string{
+		"no":                               "file:2: bad row: no JSON: want an object in each line",
+		"[1]":                              "file:2: bad row: no JSON object: ",
+		`{"user":"ann","age":30,"click":1`: "file:2: bad row: no JSON: ",
+		`{"user":"ann","age":30}`:          `file:2: bad row: column click: "": `,
+		`{"user":"a","user":"b","age":30,"click":1}`:             "file:2: bad row: column user: ",
+		`{"user":["a","b"],"age":30,"click":1}`:                  `column user: "[\"a\",\"b\"]": a list, `,
+		`{"user":"a","tags":["a|b"],"age":30,"click":1}`:         `column tags: "a|b": a value of a list, `,
+		`{"user":"a","tags":[["a"]],"age":30,"click":1}`:         `column tags: "[\"a\"]": want a text, `,
+		`{"user":{"id":1},"age":30,"click":1}`:                   "column user: ",
+		`{"user":"a","age":"old","click":1}`:                     `column age: "old": not a number`,
+		`{"user":"a","age":1e999,"click":1}`:                     `column age: "1e999": not a finite`,
+		`{"user":` + strings.Repeat("[", 20_000) + `}`:           "file:2: bad row: no JSON: ",
+		`{"x":"` + strings.Repeat("a", input.RowBytesMax) + `"}`: "file:2: a row is longer than",
+	} {
+		_, _, err := readText(testCSV(), good+row+"\n"+good, 0)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, want %s", row, err, want)
+		}
+	}
+	if _, _, err := readText(job.Data{Kind: job.KindCriteo}, good, 0); err == nil ||
+		!strings.Contains(err.Error(), "describe its columns in a job file, with kind csv") {
+		t.Error(err)
 	}
 }

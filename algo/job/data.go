@@ -78,7 +78,15 @@ type Data struct {
 	// trained on in the order of their names, each once, and must not change. Their columns are described
 	// by csv or by parquet.
 	Complete string `yaml:"complete,omitempty"`
-	// CSV describes the columns; for kinds csv and follow only.
+	// From is where the files of kind follow come from. Empty: other programs write them. "-" is rows of CSV
+	// or JSON lines on standard input, and s3://bucket/folder/ objects as they appear there, without those of
+	// folders within, in programs that import package datasets/blob. They are kept in the folder of Path
+	// until a checkpoint has their rows.
+	From string `yaml:"from,omitempty"`
+	// Block says how standard input is cut into files.
+	Block Block `yaml:"block,omitempty"`
+	// CSV describes the columns, also of JSON lines, whose columns are the members of an object in each line;
+	// for kinds csv and follow only.
 	CSV *Table `yaml:"csv,omitempty"`
 	// Parquet describes the columns; for kinds parquet and follow only. Delimiter, comment, columns
 	// and separators must be empty, because a Parquet file defines them itself. An id
@@ -167,6 +175,9 @@ func (d *Data) validateDescriptions() error {
 func (d *Data) validateFiles() error {
 	if d.Kind == KindFollow {
 		return d.validateFollow()
+	}
+	if d.From != "" || d.Block != (Block{}) {
+		return fmt.Errorf("from, block: only used with kind %q, here %q", KindFollow, d.Kind)
 	}
 	if d.Complete != "" {
 		return fmt.Errorf("complete: only used with kind %q, here %q", KindFollow, d.Kind)

@@ -3,6 +3,9 @@ package job
 import (
 	"errors"
 	"fmt"
+	"strings"
+
+	"tandem/algo/unit"
 )
 
 // The values of Data.Complete.
@@ -10,6 +13,47 @@ const (
 	CompleteRenamed  = "renamed"  // a file is complete when it is there
 	CompleteFollowed = "followed" // a file is complete when another with a later name is there
 )
+
+// FromInput is the value of Data.From for rows on standard input.
+const FromInput = "-"
+
+// Block says where rows on standard input are cut: at what comes first.
+type Block struct {
+	// Rows is the number of lines after which a file ends; 0: 10,000.
+	Rows int `yaml:"rows,omitempty"`
+	// Time is the time after which a file ends, counted from its first row; 0: one second. The first file
+	// waits ten times as long for rows, because columns and scaling follow from it.
+	Time unit.Tick `yaml:"time,omitempty"`
+}
+
+// Resolved returns the block with its defaults.
+func (b Block) Resolved() Block {
+	if b.Rows == 0 {
+		b.Rows = 10_000
+	}
+	if b.Time == 0 {
+		b.Time = unit.Second
+	}
+	return b
+}
+
+// validateFrom checks where the files of kind follow come from.
+func (d *Data) validateFrom() error {
+	switch {
+	case d.From != "" && d.From != FromInput && !strings.HasPrefix(d.From, "s3://"):
+		return fmt.Errorf(`from: %q: must be "-" for standard input, or s3://BUCKET/FOLDER/`, d.From)
+	case d.From == FromInput && d.Parquet != nil:
+		return errors.New("parquet: standard input is text: describe its columns with csv")
+	case d.From != "" && d.Complete == CompleteFollowed:
+		return fmt.Errorf("complete: %q: only without from, whose files are renamed", d.Complete)
+	case d.From != FromInput && d.Block != (Block{}):
+		return errors.New(`block: only used with from: "-"`)
+	case d.Block.Rows < 0 || d.Block.Time < 0 || d.Block.Time > unit.Hour:
+		return fmt.Errorf("block: %d rows, %v: want at least 1 row and a time of at most an hour",
+			d.Block.Rows, d.Block.Time)
+	}
+	return nil
+}
 
 // Format returns the format of the files: KindCSV or KindParquet for kind follow, else Kind.
 func (d *Data) Format() DataKind {
@@ -37,7 +81,7 @@ func (d *Data) validateFollow() error {
 	case d.Complete != "" && d.Complete != CompleteRenamed && d.Complete != CompleteFollowed:
 		return fmt.Errorf("complete: %q: must be %q or %q", d.Complete, CompleteRenamed, CompleteFollowed)
 	}
-	return nil
+	return d.validateFrom()
 }
 
 // validateFollow reports settings of a job that need all of its rows, or several passes over them.

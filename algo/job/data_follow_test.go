@@ -39,10 +39,25 @@ func TestFollowIsValidated(t *testing.T) {
 		"data.csv, parquet":        func(j *Job) { j.Data.CSV = nil },
 		"data.csv, parquet: kind":  func(j *Job) { j.Data.Parquet = j.Data.CSV },
 		"data.complete: only used": func(j *Job) { j.Data.Kind, j.Data.Complete = KindCSV, CompleteRenamed },
-		"training.epochs = 2":      func(j *Job) { j.Training.Epochs = 2 },
-		"training.shuffle":         func(j *Job) { j.Training.Shuffle = true },
-		"training.evaluate-every":  func(j *Job) { j.Training.EvaluateEvery.Time = unit.Second },
-		"rows.hot":                 func(j *Job) { j.Rows.Hot.Share = 0.1 },
+		`data.from: "gs://b"`:      func(j *Job) { j.Data.From = "gs://b" },
+		"data.from, block: only":   func(j *Job) { j.Data.Kind, j.Data.From = KindCSV, FromInput },
+		"data.parquet: standard": func(j *Job) {
+			j.Data.From, j.Data.CSV, j.Data.Parquet = FromInput, nil, j.Data.CSV
+		},
+		"data.complete: \"followed\": only without": func(j *Job) {
+			j.Data.From, j.Data.Complete = FromInput, CompleteFollowed
+		},
+		`data.block: only used with from: "-"`: func(j *Job) { j.Data.Block.Rows = 5 },
+		"data.block: -1 rows, 0": func(j *Job) {
+			j.Data.From, j.Data.Block.Rows = FromInput, -1
+		},
+		"data.block: 0 rows, 2h": func(j *Job) {
+			j.Data.From, j.Data.Block.Time = FromInput, 2*unit.Hour
+		},
+		"training.epochs = 2":     func(j *Job) { j.Training.Epochs = 2 },
+		"training.shuffle":        func(j *Job) { j.Training.Shuffle = true },
+		"training.evaluate-every": func(j *Job) { j.Training.EvaluateEvery.Time = unit.Second },
+		"rows.hot":                func(j *Job) { j.Rows.Hot.Share = 0.1 },
 		"training.delay": func(j *Job) {
 			j.Training.Mode, j.Training.Delay = Sequential, delay.Spec{Kind: delay.Exactly, Steps: 2}
 		},

@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, trainUntilKilled(results))
 		os.Exit(1)
 	}
+	if results := os.Getenv(asArriving); results != "" {
+		fmt.Fprintln(os.Stderr, followUntilKilled(results))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

@@ -46,7 +46,7 @@ func TestRowsThatArriveAreServed(t *testing.T) {
 	j.Data = job.Data{Kind: job.KindFollow, Path: folder, CSV: j.Data.CSV}
 	j.Training.Shuffle, j.Training.Epochs = false, 1
 	arrive(0)
-	stream, data, err := datasets.Follow(t.Context(), j.Data, "", "", func(time.Duration) {})
+	stream, data, err := datasets.Follow(t.Context(), j.Data, "", "", nil, func(time.Duration) {})
 	if err == nil {
 		err = stream.Begin(&j, filepath.Join(t.TempDir(), "stream.jsonl"))
 	}

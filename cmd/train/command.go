@@ -28,6 +28,7 @@ import (
 
 // program is what the command needs of the process that runs it.
 type program struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	terminal       bool   // stderr is one
 	dataDir        string // TANDEM_DATA
@@ -348,8 +349,8 @@ func (f *flags) first(c *cobra.Command) (job.Job, error) {
 		if err := f.checkBeforeStream(given); err != nil {
 			return job.Job{}, err
 		}
-		j, stream, set, note, err := f.table.openStream(c.Context(), f.onBadRow, c.ErrOrStderr())
-		f.stream, f.opened, f.notes = stream, set, append(f.notes, note)
+		j, note, err := f.openStream(c.Context(), c.InOrStdin(), c.ErrOrStderr())
+		f.notes = append(f.notes, note)
 		return j, err
 	}
 	return job.AdultIncome(), nil

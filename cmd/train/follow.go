@@ -11,10 +11,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
+	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/datasets/infer"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
+	"tandem/runtime/checkpoint"
 	"tandem/runtime/cuda/engine"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
@@ -23,24 +25,72 @@ import (
 // ledgerName is the file within the results that says which files of a stream were trained on.
 const ledgerName = "stream.jsonl"
 
-// openStream waits for the first file of the folder of --follow, infers its columns, and returns a job for
-// the rows that arrive. It describes the columns in a note.
-func (t *table) openStream(ctx context.Context, policy string, log io.Writer) (j job.Job,
-	stream *datasets.Stream, set *datasets.Dataset, note string, err error) {
-	r := infer.Request{File: t.follow, Options: t.options()}
-	if err := r.OnBadRow.UnmarshalText([]byte(policy)); err != nil {
-		return j, nil, nil, "", cli.UsageError("see --help", "--%v", err)
+// source returns the data.From of --follow: "" if it is a folder.
+func (t *table) source() string {
+	if t.follow == job.FromInput || job.IsURL(t.follow) {
+		return t.follow
 	}
-	w := &waits{log: log, folder: t.follow}
-	j, stream, set, found, err := infer.Follow(ctx, r, t.complete, w.waiting)
+	return ""
+}
+
+// spooled returns where the rows of --follow come from and are kept.
+func (t *table) spooled(out string) job.Data {
+	data := job.Data{Kind: job.KindFollow, Path: t.follow, Complete: t.complete, From: t.source()}
+	if data.From == "" {
+		return data
+	}
+	data.Path = t.spool
+	if data.Path == "" && out != "" {
+		data.Path = filepath.Clean(out) + ".rows"
+	}
+	data.Block = job.Block{Rows: t.blockRows, Time: unit.Tick(t.blockTime.Nanoseconds())}
+	return data
+}
+
+// openStream waits for the first file of --follow, infers its columns, and returns a job for the rows that
+// arrive. It describes the columns in a note.
+func (f *flags) openStream(ctx context.Context, in io.Reader, log io.Writer) (j job.Job, note string,
+	err error) {
+	data := f.table.spooled(f.out)
+	r := infer.Request{File: data.Path, Options: f.table.options()}
+	if err := r.OnBadRow.UnmarshalText([]byte(f.onBadRow)); err != nil {
+		return j, "", cli.UsageError("see --help", "--%v", err)
+	}
+	if data.From != "" {
+		if data.Path, err = filepath.Abs(data.Path); err != nil {
+			return j, "", err
+		}
+		r.File = data.Path
+	}
+	feed, err := startFeed(ctx, data, "", in, nil, log)
+	if err != nil {
+		return j, "", err
+	}
+	w := &waits{log: log, folder: f.table.follow}
+	var found *infer.Table
+	j, f.stream, f.opened, found, err = infer.Follow(ctx, r, data, feed, w.waiting)
+	if err != nil {
+		err = errors.Join(err, feed.Stop())
+	}
 	if ctx.Err() != nil {
-		return j, nil, nil, "", interrupted(ctx, err, false)
+		return j, "", interrupted(ctx, err, false)
 	}
 	if err != nil {
-		return j, nil, nil, "", &cli.Error{Err: err, Hint: infer.Hint(err)}
+		return j, "", &cli.Error{Err: err, Hint: infer.Hint(err)}
 	}
-	return j, stream, set, fmt.Sprintf("columns and scaling are those of %s: %s", stream.First(),
-		describeTable(found)), nil
+	note = fmt.Sprintf("columns and scaling are those of %s: %s", f.stream.First(), describeTable(found))
+	return j, note, nil
+}
+
+// startFeed begins to bring the rows of data, if these have a source, and says after which they come.
+func startFeed(ctx context.Context, data job.Data, dataDir string, in io.Reader, taken []string,
+	log io.Writer) (*datasets.Feed, error) {
+	feed, err := datasets.StartFeed(ctx, data, dataDir, in, taken)
+	if n := feed.Received(); err == nil && n > 0 {
+		fmt.Fprintf(log, "train: %s of standard input came before, of which the last are in %s: the input "+
+			"goes on with the next\n", plural(n, "row"), data.Path)
+	}
+	return feed, err
 }
 
 // notWithFollow are the flags that a training without an end refuses.
@@ -52,6 +102,16 @@ var notWithFollow = []string{"epochs", "validation", "delay", "delay-dense", "ho
 func (f *flags) checkBeforeStream(given *pflag.FlagSet) error {
 	j := job.AdultIncome() // any
 	j.Data.Kind, j.Data.Complete = job.KindFollow, f.table.complete
+	from := f.table.spooled(f.out)
+	if from.Path == "" {
+		return cli.UsageError("name the results with --out: the rows are kept beside them, until a "+
+			"checkpoint has them; or name a folder with --spool", "--follow %s: there is no place for rows",
+			from.From)
+	}
+	from.CSV = &job.Table{Slots: []job.IDColumn{{Column: "any"}}, Label: "label"}
+	if err := from.Validate(); err != nil {
+		return cli.UsageError("see --help", "--follow: %v", err)
+	}
 	if err := f.checkFollow(&j, given); err != nil {
 		return err
 	}
@@ -125,18 +185,28 @@ func (p *program) openFollowed(ctx context.Context, j *job.Job, f *flags, w *wai
 		return err
 	}
 	dataDir, c := job.DataFolder(p.dataDir, f.file), f.checkpoints
+	feedAfter := func(taken []string) (*datasets.Feed, error) {
+		return startFeed(ctx, j.Data, dataDir, p.stdin, taken, p.stderr)
+	}
 	switch {
 	case f.stream != nil:
 		return nil
 	case c.begin == nil:
-		f.stream, f.opened, err = datasets.Follow(ctx, j.Data, dataDir, "", w.waiting)
+		feed, err := feedAfter(nil)
+		if err == nil {
+			f.stream, f.opened, err = datasets.Follow(ctx, j.Data, dataDir, "", feed, w.waiting)
+		}
+		if err != nil {
+			err = errors.Join(err, feed.Stop())
+		}
 		return err
 	}
 	results, err := resultsOf(c.begin.Folder())
 	if err != nil {
 		return err
 	}
-	f.stream, f.opened, err = datasets.FollowOn(j.Data, dataDir, filepath.Join(results, ledgerName))
+	f.stream, f.opened, err = datasets.FollowOn(j.Data, dataDir, filepath.Join(results, ledgerName),
+		feedAfter)
 	if err != nil {
 		return fmt.Errorf("--resume: %w", err)
 	}
@@ -182,11 +252,31 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 	if err := course.begin(o.Begin.Step); err != nil {
 		return nil, err
 	}
+	saved := filepath.Join(results, fileName(j.Training.Mode), checkpointFolder)
 	result, err := train.Follow(ctx, j, f.stream, o, train.FollowOptions{Predicted: course.predicted,
-		Trained: course.trained, Waiting: course.waiting, Written: c.behind.Wait})
+		Trained: func(step int) {
+			course.trained(step)
+			p.forget(f.stream, saved)
+		},
+		Waiting: func(since time.Duration) {
+			course.waiting(since)
+			p.forget(f.stream, saved)
+		}, Written: c.behind.Wait})
 	err = errors.Join(err, c.behind.Wait()) // the last checkpoint reads the rows
+	p.forget(f.stream, saved)
 	p.interrupt.End()
 	return result, errors.Join(err, arena.Close())
+}
+
+// forget removes the rows that a stream has brought and no checkpoint in a folder needs any more.
+func (p *program) forget(stream *datasets.Stream, saved string) {
+	oldest, ok, err := checkpoint.Oldest(saved)
+	if ok && err == nil {
+		err = stream.Forget(oldest)
+	}
+	if err != nil {
+		fmt.Fprintf(p.stderr, "train: rows that were trained on stay: %v\n", err)
+	}
 }
 
 // waits says when there have been no rows for long, each time that it is twice as long.

@@ -24,7 +24,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	p := &program{
-		stdout: stdout, stderr: stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		stdin: os.Stdin, stdout: stdout, stderr: stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		dataDir: os.Getenv("TANDEM_DATA"), now: time.Now, args: args,
 		interrupt: cli.NewInterruption(stop, func() {
 			fmt.Fprintln(stderr,

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -17,6 +18,9 @@ import (
 type table struct {
 	file                 string
 	follow, complete     string
+	spool                string
+	blockRows            int
+	blockTime            time.Duration
 	label, positive      string
 	weight, impressions  string
 	labelValues          string
@@ -29,10 +33,16 @@ func (t *table) register(fs *pflag.FlagSet) {
 	fs.StringVar(&t.file, "data", "", "train on this `FILE`, delimited text with a header, plain or "+
 		"compressed, or Parquet, whose columns are inferred; in mode hybrid unless --mode says more")
 	fs.StringVar(&t.follow, "follow", "", "train on the files that arrive in this `FOLDER`, without an end, "+
-		"and predict each before; their columns are inferred from the first one, as with --data; see "+
-		"docs/online.md")
+		"and predict each before; or on rows of standard input (-), or on objects as they appear in "+
+		"s3://BUCKET/FOLDER/; columns are inferred from the first file, as with --data; see docs/online.md")
 	fs.StringVar(&t.complete, "complete", job.CompleteRenamed, "with --follow, take a file by this `RULE`: "+
 		"renamed, when it is there, or followed, when there is one with a later name")
+	fs.StringVar(&t.spool, "spool", "", "with --follow - or s3://, keep rows in this `FOLDER` until a "+
+		"checkpoint has them (default: beside --out, with .rows at the end of its name)")
+	fs.IntVar(&t.blockRows, "block-rows", 0,
+		"with --follow -, train when this `NUMBER` of rows has come (default 10000)")
+	fs.DurationVar(&t.blockTime, "block-time", 0, "with --follow -, train on the rows that have come when "+
+		"this `TIME` has passed (default 1s)")
 	fs.StringVar(&t.label, "label", "",
 		"with --data, learn to predict this `COLUMN` (default: label, click, clicked, target or y)")
 	fs.StringVar(&t.positive, "positive", "",
@@ -60,6 +70,15 @@ func (t *table) any() bool { return t.file != "" || t.follow != "" }
 func (t *table) check(given *pflag.FlagSet) error {
 	if given.Changed("complete") && t.follow == "" {
 		return cli.UsageError("a job file has it as data.complete", "--complete needs --follow")
+	}
+	for _, name := range []string{"spool", "block-rows", "block-time"} {
+		sources := "-"
+		if name == "spool" {
+			sources = "- or s3://"
+		}
+		if given.Changed(name) && t.follow != job.FromInput && (name != "spool" || t.source() == "") {
+			return cli.UsageError("see docs/online.md", "--%s: only with --follow %s", name, sources)
+		}
 	}
 	if t.file != "" && t.follow != "" {
 		return cli.UsageError("leave one of them out", "--data and --follow cannot be combined")

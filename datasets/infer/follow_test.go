@@ -19,7 +19,7 @@ func TestColumnsOfAStreamAreThoseOfItsFirstRows(t *testing.T) {
 	}
 	write("1.csv", "user,click\n")
 	write("2.csv", "user,click\n"+strings.Repeat("a,1\nb,0\n", 20))
-	j, stream, _, found, err := Follow(t.Context(), Request{File: folder}, job.CompleteRenamed, nil)
+	j, stream, _, found, err := Follow(t.Context(), Request{File: folder}, job.Data{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestColumnsOfAStreamAreThoseOfItsFirstRows(t *testing.T) {
 		t.Errorf("first %s, %d rows, %v", stream.First(), found.Rows, j.Data.Kind)
 	}
 	write("0.csv", "")
-	_, _, _, _, err = Follow(t.Context(), Request{File: folder}, job.CompleteRenamed, nil)
+	_, _, _, _, err = Follow(t.Context(), Request{File: folder}, job.Data{}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "0.csv") {
 		t.Errorf("an empty file: error %v", err)
 	}

@@ -102,9 +102,9 @@ const headLines = 20
 // CSV reads at most rowsMax rows, and fewer of a table with many columns: at most valuesMax values.
 const rowsMax, valuesMax = 100_000, 10_000_000
 
-// CSV infers the columns of a delimited file with a header, plain or compressed. Rows with a wrong number of
-// fields are left out; package datasets reports them when it reads the file. Errors are one line and wrap
-// fs.ErrNotExist or datasets.ErrNoRows where these apply.
+// CSV infers the columns of a delimited file with a header or of JSON lines, plain or compressed. Rows with a
+// wrong number of fields are left out; package datasets reports them when it reads the file. Errors are one
+// line and wrap fs.ErrNotExist or datasets.ErrNoRows where these apply.
 //
 // It reads the first 100,000 rows, or the first 10 million values if that is less, and a note says so if the
 // file has more.
@@ -117,11 +117,14 @@ func CSV(path string, o Options) (*Table, error) {
 		return nil, err
 	}
 	delimiter, comment := head.Delimiter(), head.Comment()
+	if head.JSON {
+		delimiter, comment = "", ""
+	}
 	switch {
-	case strings.Contains(head.Lines[0], "\r"):
+	case !head.JSON && strings.Contains(head.Lines[0], "\r"):
 		return nil, fmt.Errorf("%s: its lines end in carriage returns alone: convert it, as with "+
 			`tr '\r' '\n'`, path)
-	case delimiter == "":
+	case delimiter == "" && !head.JSON:
 		return nil, fmt.Errorf("%s: its first line has no comma, tab, semicolon or bar between columns, nor "+
 			"have the first lines the same number of single blanks: %.40q", path, head.Lines[0])
 	}
@@ -134,12 +137,16 @@ func CSV(path string, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tally{most: min(rowsMax, valuesMax/len(reader.Columns))}
+	t := &tally{most: min(rowsMax, valuesMax/max(len(reader.Columns), 1))}
 	if err := t.name(reader.Columns, o); err != nil {
 		return nil, refused(path, err)
 	}
 	if err := t.read(reader); err != nil {
 		return nil, err
+	}
+	for i, v := range t.columns {
+		v.kind, v.problem = reader.Kind(i)
+		v.separator = decode.ListSeparator
 	}
 	table, err := t.table(&job.Table{Delimiter: delimiter, Comment: comment}, o)
 	if err != nil {

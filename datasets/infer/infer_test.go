@@ -127,7 +127,7 @@ func TestHint(t *testing.T) {
 	for text, want := range map[string]string{
 		"user,item\n1,2\n":               "--label names",
 		"user,y\n1,1\n2,0\n1,1\n3,0,1\n": "--on-bad-row skip:100",
-		`{"user": 1}`:                    "",
+		`[{"user": 1}]`:                  "",
 		"":                               "",
 	} {
 		_, _, _, err := Open(Request{File: file(t, text), Split: job.Split{How: job.SplitLast, Test: 0.5},

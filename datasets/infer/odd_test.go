@@ -61,6 +61,13 @@ func TestOddTablesAreRead(t *testing.T) {
 		"joined files": plain + plain,
 		"hash":         "#" + plain,
 		"empty lines":  strings.ReplaceAll(plain, "\n", "\n\n"),
+		"JSON lines": odd(func(line string, i int) string {
+			fields := strings.Split(line, ",")
+			if i == 0 {
+				return ""
+			}
+			return fmt.Sprintf(`{"user":"%s","price":%s,"y":%s}`, fields[0], fields[1], fields[2])
+		}),
 		"no name": odd(func(line string, i int) string {
 			return strings.Repeat(fmt.Sprint(i*7%200), min(i, 1)) + "," + line
 		}),
@@ -92,6 +99,32 @@ func TestOddTablesAreRead(t *testing.T) {
 				t.Errorf("the price of row 12 is %v", x)
 			}
 		})
+	}
+}
+
+// Lists and objects of JSON lines are known, also where no values say so.
+func TestListsOfJSONLines(t *testing.T) {
+	var text strings.Builder
+	for i := range 200 {
+		const row = `{"user":[%d,%d],"one":["%d"],"made":{"by":"us"},"price":%d.5,"y":%s}` + "\n"
+		fmt.Fprintf(&text, row, i%9, i%7, i%5, i%50, clicked(i))
+	}
+	got, err := CSV(file(t, text.String()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"lists of ids", "lists of ids", "objects of JSON",
+		"numbers with fractions"} {
+		if c := got.Columns[i]; c.Why != want || (c.Separator == "|") != (i < 2) {
+			t.Errorf("%+v, want %s", c, want)
+		}
+	}
+	read, err := datasets.ReadRows(got.Data, file(t, text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(read.Batch.Slots[0].SampleIDs(3)); n != 2 {
+		t.Errorf("%d ids in a row, want 2", n)
 	}
 }
 

@@ -15,12 +15,13 @@ import (
 
 // values is what the rows so far say of a column.
 type values struct {
-	name     string
-	kind     decode.ValueKind
-	some     string              // the first value that is not empty
-	problem  string              // why no job can use the column, "" if one can
-	distinct map[uint64]struct{} // hashes of the texts
-	empty    int                 // rows without a value
+	name      string
+	kind      decode.ValueKind
+	separator string              // of lists, where the kind says that values are some: "" in Parquet files
+	some      string              // the first value that is not empty
+	problem   string              // why no job can use the column, "" if one can
+	distinct  map[uint64]struct{} // hashes of the texts
+	empty     int                 // rows without a value
 	// emptyFirst counts the rows without a value that have the first label of the file, and filledFirst the
 	// others with this label.
 	emptyFirst, filledFirst int
@@ -135,7 +136,7 @@ func (v *values) style(delimiter string) (s decode.Style, ok bool) {
 }
 
 const (
-	listSeparator = "|"
+	listSeparator = decode.ListSeparator
 	// ownValues is the share of the rows above which a column has too many values: a row of the test set will
 	// hardly meet one of them.
 	ownValues = 0.9
@@ -208,7 +209,7 @@ func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column
 	case isNumber:
 		c.Use, c.Why = ID, "whole numbers that repeat"
 	case v.kind == decode.List:
-		c.Use, c.Why = ID, "lists of ids"
+		c.Use, c.Why, c.Separator = ID, "lists of ids", v.separator
 	case many && datasets.IsTime(v.some):
 		c.Why = "times"
 	case many:

@@ -30,7 +30,7 @@ func TestStreamOfParquetFiles(t *testing.T) {
 		}
 	}
 	data := job.Data{Kind: job.KindFollow, Path: folder, Parquet: table}
-	s, _, err := datasets.Follow(t.Context(), data, "", "", func(time.Duration) {})
+	s, _, err := datasets.Follow(t.Context(), data, "", "", nil, func(time.Duration) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,13 +33,23 @@ func TestEachIDPassesTheIDsOfATraining(t *testing.T) {
 	if err := os.WriteFile(text, []byte(rows), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	lines := filepath.Join(folder, "t.jsonl")
+	const objects = `{"user":" a ","shop":5.0,"tags":["x","b|c"," y"],"click":1}` + "\n" +
+		`{"user":"a;b","shop":"5","tags":[],"click":0}` + "\n" + `{"tags":"x;z","click":0}` + "\n"
+	if err := os.WriteFile(lines, []byte(objects), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	of := job.Table{Label: "click",
 		Slots: []job.IDColumn{{Column: "user"}, {Column: "shop"}, {Column: "tags"}}}
 	split := of
 	split.Slots = []job.IDColumn{{Column: "user"}, {Column: "shop", Whole: true},
 		{Column: "tags", Separator: "|"}}
+	semicolons := split
+	semicolons.Slots = slices.Clone(split.Slots)
+	semicolons.Slots[2].Separator = ";"
 	for path, data := range map[string]job.Data{
-		table: {Kind: job.KindParquet, Parquet: &of}, text: {Kind: job.KindCSV, CSV: &split},
+		lines: {Kind: job.KindCSV, CSV: &semicolons}, table: {Kind: job.KindParquet, Parquet: &of},
+		text: {Kind: job.KindCSV, CSV: &split},
 	} {
 		read, err := datasets.ReadRows(data, path)
 		if err != nil {

@@ -4,8 +4,8 @@
 //
 // Credentials and region are those of the AWS command line: environment, ~/.aws, or the machine's role.
 // Parameters of the URL, as endpoint=http://127.0.0.1:9000 and use_path_style=true for another store, are
-// those of gocloud.dev/blob/s3blob. The libraries behind it take long to build: cmd/train and cmd/sim must
-// not depend on it.
+// those of gocloud.dev/blob/s3blob. The libraries behind it take long to build: cmd/sim must not depend
+// on it, nor cmd/train without -tags s3.
 package objects
 
 import (

@@ -47,6 +47,15 @@ func Newest(folder string) (step int, ok bool, err error) {
 	return complete[len(complete)-1], true, nil
 }
 
+// Oldest returns the step of the oldest complete checkpoint in a folder; ok is false if there is none.
+func Oldest(folder string) (step int, ok bool, err error) {
+	complete, _, err := list(folder)
+	if len(complete) == 0 {
+		return 0, false, err
+	}
+	return complete[0], true, nil
+}
+
 // SetAside renames a checkpoint that is damaged, so that training can save another one in its place: it is
 // kept for a person to look at, and is not found by Newest. Nothing happens if the folder does not exist. It
 // is an error if this process finds no damage: then the fault is not in the files.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"tandem/algo/exec"
@@ -19,8 +20,8 @@ import (
 type Arriving interface {
 	batch.Source
 	// Next returns the rows of the block that has a step, and the steps first to end−1 of the block; no rows
-	// if the step has not arrived. It is called while no step is read, and the steps of the block may be read
-	// until it is called again.
+	// if the step has not arrived, and io.EOF if it never will. It is called while no step is read, and the
+	// steps of the block may be read until it is called again.
 	Next(step int) (rows *batch.Batch, first, end int, err error)
 }
 
@@ -61,9 +62,9 @@ const pollEvery = 100 * time.Millisecond
 
 // Follow trains on rows as they arrive, each once, and predicts every block before (progressive validation).
 // Where a block ends, no role has work, and no read of the next block is stale from this one. It ends without
-// an error when o.Drain is closed, after o.Save was called. Of o it uses Backend, Observer, Progress, Begin,
-// Drain, and what says when the model is saved. A run that continues in the middle of a block does not
-// predict that again.
+// an error when o.Drain is closed or the source has ended, after o.Save was called. Of o it uses Backend,
+// Observer, Progress, Begin, Drain, and what says when the model is saved. A run that continues in the middle
+// of a block does not predict that again.
 func Follow(ctx context.Context, t job.Job, source Arriving, o Options, f FollowOptions) (*Result, error) {
 	if err := t.Validate(); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
@@ -209,10 +210,13 @@ func (w *follower) follow(ctx context.Context, step int) error {
 }
 
 // next waits for the block of a step, and saves the model meanwhile when that is due by time. It returns no
-// rows if training is asked to end.
+// rows if training is asked to end, or there will be no others.
 func (w *follower) next(ctx context.Context, step int) (rows *batch.Batch, first, end int, err error) {
 	for begun := time.Now(); ; {
 		rows, first, end, err = w.source.Next(step)
+		if err == io.EOF {
+			return nil, 0, 0, nil
+		}
 		if rows != nil || err != nil {
 			return rows, first, end, err
 		}

@@ -59,9 +59,9 @@ func stream(t *testing.T, j *job.Job, ledger, next string) *datasets.Stream {
 	var s *datasets.Stream
 	var err error
 	if ledger == "" {
-		s, _, err = datasets.Follow(t.Context(), j.Data, "", "", func(time.Duration) {})
+		s, _, err = datasets.Follow(t.Context(), j.Data, "", "", nil, func(time.Duration) {})
 	} else {
-		s, _, err = datasets.FollowOn(j.Data, "", ledger)
+		s, _, err = datasets.FollowOn(j.Data, "", ledger, nil)
 	}
 	if err == nil {
 		err = s.Begin(j, next)

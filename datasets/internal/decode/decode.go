@@ -141,6 +141,10 @@ func (f Format) decode(in *input.Input, skip Skip, workers, blockBytes int,
 
 // begin returns how to decode the rows of an input, and its first block.
 func (f Format) begin(cut *blockCutter) (rowFormat, *block, error) {
+	if cut.in.JSON && (f.Table == nil || f.Table.Names == nil) {
+		return nil, nil, fmt.Errorf("%s: JSON lines: describe its columns in a job file, with kind csv",
+			cut.in.Name)
+	}
 	if f.Table != nil {
 		return f.Table.begin(&f.Schema, cut)
 	}

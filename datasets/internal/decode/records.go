@@ -13,16 +13,25 @@ import (
 	"tandem/datasets/internal/input"
 )
 
-// RecordReader splits delimited text into records of fields, with the quoting of RFC 4180.
+// RecordReader splits delimited text into records of fields, with the quoting of RFC 4180, or JSON lines.
 type RecordReader struct {
 	Columns []string // names of the fields
 	in      *input.Input
 	records *csv.Reader
+	json    *jsonReader // of JSON lines, in place of records
 	line    int
 }
 
-// NewRecordReader returns a reader of records. Without columns it reads the header.
+// NewRecordReader returns a reader of records. Without columns it reads the header. The columns of JSON lines
+// are the names that their first thousand rows have.
 func NewRecordReader(in *input.Input, delimiter, comment string, columns []string) (*RecordReader, error) {
+	if in.JSON {
+		lines, err := newJSONReader(in)
+		if err != nil {
+			return nil, err
+		}
+		return &RecordReader{in: in, json: lines, Columns: lines.names}, nil
+	}
 	r := &RecordReader{in: in, records: csv.NewReader(in), Columns: columns}
 	r.records.Comma, _ = utf8.DecodeRuneInString(delimiter)
 	if comment != "" {
@@ -57,6 +66,30 @@ func NewRecordReader(in *input.Input, delimiter, comment string, columns []strin
 	return r, nil
 }
 
+// Kind returns the kind of a column by the records so far. Lists are known of JSON lines, whose values then
+// have ListSeparator between them. A problem says why a column cannot be used.
+func (r *RecordReader) Kind(column int) (kind ValueKind, problem string) {
+	switch {
+	case r.json == nil:
+		return AnyText, ""
+	case r.json.kinds.objects[column]:
+		return AnyText, "objects of JSON"
+	case r.json.kinds.lists[column]:
+		return List, ""
+	}
+	return AnyText, ""
+}
+
+// ReadOnly makes a reader of JSON lines read one column alone, whose lists have a separator. A row without
+// the column has an empty field. It changes nothing for delimited text.
+func (r *RecordReader) ReadOnly(column, separator string) {
+	if r.json != nil {
+		r.Columns = []string{column}
+		r.json.jsonColumns = newJSONColumns(r.Columns, []string{separator})
+		r.json.kinds = nil
+	}
+}
+
 // Line returns the line at which the current record begins, from 1: at first the header, or 0 without one.
 func (r *RecordReader) Line() int { return r.line }
 
@@ -86,7 +119,16 @@ func (r *RecordReader) Positions(names []string) ([]int, error) {
 
 // NextRecord returns the fields of the next record without surrounding blanks, or io.EOF.
 // They are valid until the next call. A record with a wrong number of fields is a *BadRow.
-func (r *RecordReader) NextRecord() ([]string, error) {
+func (r *RecordReader) NextRecord() (record []string, err error) {
+	if r.json != nil {
+		record, r.line, err = r.json.next()
+		return record, err
+	}
+	return r.nextRecord()
+}
+
+// nextRecord is NextRecord of delimited text.
+func (r *RecordReader) nextRecord() ([]string, error) {
 	record, err := r.records.Read()
 	var syntax *csv.ParseError
 	switch {
@@ -114,12 +156,20 @@ func (r *RecordReader) NextRecord() ([]string, error) {
 // wrong, up to the first syntax error.
 func (r *RecordReader) RemainingRecords() (records [][]string) {
 	for {
-		record, err := r.records.Read()
+		record, err := r.read()
 		if err != nil {
 			return records
 		}
 		records = append(records, slices.Clone(record))
 	}
+}
+
+// read returns the next record as it is written.
+func (r *RecordReader) read() ([]string, error) {
+	if r.json != nil {
+		return r.NextRecord()
+	}
+	return r.records.Read()
 }
 
 // badCount returns the BadRow for a record with a wrong number of fields.

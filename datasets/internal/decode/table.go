@@ -18,7 +18,7 @@ import (
 // safe for concurrent use.
 type RecordDecoder func(record []string, r *Row) *BadRow
 
-// Table is delimited text with the quoting of RFC 4180.
+// Table is delimited text with the quoting of RFC 4180, or JSON lines.
 type Table struct {
 	Delimiter string // one character
 	Comment   string // one character that begins comment lines, or empty
@@ -26,6 +26,9 @@ type Table struct {
 	Columns []string
 	// OptionalHeader is set if the first record may, but need not, hold the names in Columns.
 	OptionalHeader bool
+	// Names are the columns that the decoder reads of JSON lines; without them the table is none. Separators
+	// are those of columns that may have lists.
+	Names, Separators []string
 	// NewDecoder returns the decoder of a file, given its columns.
 	NewDecoder func(*RecordReader) (RecordDecoder, error)
 }
@@ -33,6 +36,9 @@ type Table struct {
 // begin returns how to decode the rows of an input, and the block that begins with the first
 // row.
 func (t *Table) begin(schema *batch.Schema, cut *blockCutter) (rowFormat, *block, error) {
+	if cut.in.JSON {
+		return t.beginJSON(schema, cut)
+	}
 	f := &tableFormat{table: t, schema: schema, delimiter: []byte(t.Delimiter)}
 	comma, _ := utf8.DecodeRuneInString(t.Delimiter)
 	f.trims = !unicode.IsSpace(comma)
@@ -63,6 +69,17 @@ func (t *Table) begin(schema *batch.Schema, cut *blockCutter) (rowFormat, *block
 	return f, first, err
 }
 
+// beginJSON is begin for JSON lines.
+func (t *Table) beginJSON(schema *batch.Schema, cut *blockCutter) (rowFormat, *block, error) {
+	decode, err := t.NewDecoder(&RecordReader{in: cut.in, Columns: t.Names})
+	if err != nil {
+		return nil, nil, err
+	}
+	f := newJSONFormat(t, schema, decode)
+	cut.rowsEnd = f.rowsEnd
+	return f, cut.nextBlock(), nil
+}
+
 // firstRecord returns the first block without the empty lines and comments before the first
 // record, or nil if there is no record.
 func (f *tableFormat) firstRecord(cut *blockCutter) *block {
@@ -84,6 +101,19 @@ func (f *tableFormat) firstRecord(cut *blockCutter) *block {
 			return b
 		}
 	}
+}
+
+// RowCutter returns a function that returns the end of the last whole record of delimited text, which begins
+// with a record and whose last line may be torn, or 0 if no record is whole. Without a delimiter, a record is
+// a line.
+func RowCutter(delimiter, comment string) func(text []byte) int {
+	if delimiter == "" {
+		return new(lineFormat).rowsEnd
+	}
+	comma, _ := utf8.DecodeRuneInString(delimiter)
+	f := &tableFormat{table: &Table{Comment: comment}, delimiter: []byte(delimiter),
+		trims: !unicode.IsSpace(comma)}
+	return f.rowsEnd
 }
 
 // tableFormat splits and decodes the records of one file.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"tandem/algo/job"
 )
@@ -28,6 +29,30 @@ type Opener func(url string) (File, error)
 // openers are those of programs that import package datasets/blob, by scheme. Programs that read no
 // URLs do not link the libraries behind it.
 var openers = map[string]Opener{}
+
+// Object is an object of a folder that a URL names.
+type Object struct {
+	Name, URL string // Name has no slash
+	Modified  time.Time
+}
+
+// listers list the objects of a folder that a URL names, by scheme, in the order of their names.
+var listers = map[string]func(url string) ([]Object, error){}
+
+// RegisterLists sets what lists folders of a scheme. Package datasets/blob calls it when it is imported.
+func RegisterLists(scheme string, list func(url string) ([]Object, error)) { listers[scheme] = list }
+
+// List returns the objects in a folder that a URL names, in the order of their names, without those of
+// folders within.
+func List(url string) ([]Object, error) {
+	scheme, _, _ := strings.Cut(url, "://")
+	list := listers[scheme]
+	if list == nil {
+		return nil, fmt.Errorf("this program lists no objects of %s://: build it with -tags s3, as in "+
+			"go run -tags s3 ./cmd/train", scheme)
+	}
+	return list(url)
+}
 
 // RegisterURLs sets the opener of URLs of a scheme. Package datasets/blob calls it when it is
 // imported.
@@ -89,8 +114,8 @@ func OpenFile(path string) (File, error) {
 // noOpener returns the error for a URL of a scheme that this program does not open.
 func noOpener(path, scheme string) error {
 	if len(openers) == 0 && scheme == "s3" {
-		return fmt.Errorf("%s: this program opens no s3:// URLs: run the job as processes of cmd/node, "+
-			"which does, copy the file, or import tandem/datasets/blob in a program of your own", path)
+		return fmt.Errorf("%s: this program opens no s3:// URLs: build it with -tags s3, as in go run -tags "+
+			"s3 ./cmd/train, or run the job as processes of cmd/node", path)
 	}
 	return fmt.Errorf("%s: URLs of scheme %q cannot be opened, only file:// and, by cmd/node, cmd/data and "+
 		"cmd/model, s3://", path, scheme)

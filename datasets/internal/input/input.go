@@ -21,6 +21,7 @@ type Input struct {
 	Name        string // for messages: the path of the file
 	Compression string // "gzip", "zstd", or "" for plain text
 	Encoding    string // "utf-16", or "" for UTF-8 and what cannot be told from it
+	JSON        bool   // JSON lines: the text begins with an object
 	Begin       int64  // where the text begins in a plain file: behind a byte-order mark
 	// Failed is why Read failed, nil before that and at the end of the text. Parsers on top
 	// of an Input can mistake a truncated last line for a bad row, so they check Failed.
@@ -108,6 +109,8 @@ func New(name string, r io.Reader) (*Input, error) {
 		buffered.Discard(5)
 		in.Begin += 5
 	}
+	begin, _ = buffered.Peek(min(buffered.Buffered(), 64)) // no more than is there: a pipe may wait for long
+	in.JSON = isJSONLines(begin)
 	in.text = buffered
 	first, _ := buffered.Peek(4)
 	if order, ok := utf16Order(first); ok {
@@ -157,17 +160,23 @@ func IsParquet(path string) (bool, error) {
 	return isParquet(magic), nil
 }
 
+// isJSONLines reports whether the beginning of a text is that of an object with a member.
+func isJSONLines(begin []byte) bool {
+	inside, found := bytes.CutPrefix(bytes.TrimLeft(begin, " \t\r\n"), []byte{'{'})
+	return found && bytes.HasPrefix(bytes.TrimLeft(inside, " \t"), []byte{'"'})
+}
+
 // foreign says what to do with a file that is no text of rows, by its first bytes; "" if it may be one.
 func foreign(magic []byte) string {
+	const json = "JSON, but not an object in each line: write each row as one, in a line of its own"
 	const web = "a page of the web, or XML: download the table itself, or save it as CSV"
 	for _, kind := range []struct{ begin, is string }{
 		{"PK\x03\x04", "a zip archive, or a spreadsheet: unpack it, or save it as CSV"},
 		{"BZh9", "compressed with bzip2: decompress it, or use gzip or zstd"},
 		{"\xfd7zXZ", "compressed with xz: decompress it, or use gzip or zstd"},
-		{"{\"", "JSON: write it as CSV"},
-		{"[{\"", "JSON: write it as CSV"},
-		{"{\n", "JSON: write it as CSV"},
-		{"[\n", "JSON: write it as CSV"},
+		{"[{\"", json},
+		{"{\n", json},
+		{"[\n", json},
 		{"<!DOC", web}, {"<!doc", web}, {"<html", web}, {"<HTML", web}, {"<?xml", web},
 	} {
 		if bytes.HasPrefix(magic, []byte(kind.begin)) {

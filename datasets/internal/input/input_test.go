@@ -76,16 +76,17 @@ func TestHintForSpreadsheets(t *testing.T) {
 
 // A file that is no text of rows is named for what it is.
 func TestForeignFiles(t *testing.T) {
+	const jsonLines = "x: JSON, but not an object in each line: write each row as one, in a line of its own"
 	const web = "x: a page of the web, or XML: download the table itself, or save it as CSV"
 	for content, want := range map[string]string{
 		"PK\x03\x04\x14\x00":      "x: a zip archive, or a spreadsheet: unpack it, or save it as CSV",
 		"BZh91AY":                 "x: compressed with bzip2: decompress it, or use gzip or zstd",
 		"\xfd7zXZ\x00\x00":        "x: compressed with xz: decompress it, or use gzip or zstd",
-		`{"user": "u1"}`:          "x: JSON: write it as CSV",
-		`[{"user": "u1"}]`:        "x: JSON: write it as CSV",
-		"[\n  {\n":                "x: JSON: write it as CSV",
-		"{\n  \"user\"":           "x: JSON: write it as CSV",
-		compressed(`{"user": 1}`): "x: JSON: write it as CSV",
+		`{"user": "u1"}`:          "",
+		compressed(`{"user": 1}`): "",
+		`[{"user": "u1"}]`:        jsonLines,
+		"[\n  {\n":                jsonLines,
+		"{\n  \"user\"":           jsonLines,
 		"<!DOCTYPE html>\n":       web,
 		"<html><body>a,b":         web,
 		"<?xml version=":          web,

@@ -1,0 +1,316 @@
+package datasets
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"tandem/algo/job"
+	"tandem/algo/unit"
+	"tandem/datasets/internal/decode"
+	"tandem/datasets/internal/input"
+)
+
+// pipe cuts the rows of standard input into files. A row is written to a file as soon as it was read whole.
+// The name of a file is the number of lines before it, without the header of CSV, which every file has.
+type pipe struct {
+	*Feed
+	rows  int
+	time  time.Duration
+	table *job.Table // nil if no job describes it
+
+	header    []byte // nil before it is known; empty if there is none
+	extension string
+	rowsEnd   func([]byte) int
+
+	pending []byte // of the input, the beginning of a row
+	before  int    // lines before the file in hand
+	first   bool   // no file was cut yet
+
+	part  *os.File // the file in hand; nil before its first row
+	lines int      // of that file
+	timer *time.Timer
+}
+
+// The extensions of the files.
+const csvExtension, jsonExtension = ".csv", ".jsonl"
+
+// firstBlocks is the number of block times that the first file waits for rows, because columns and scaling
+// follow from it.
+const firstBlocks = 10
+
+// startPipe begins to read standard input.
+func (f *Feed) startPipe(data *job.Data, in io.Reader, known map[string]bool) error {
+	block := data.Block.Resolved()
+	p := &pipe{Feed: f, rows: block.Rows, time: time.Duration(block.Time / unit.Nanosecond), table: data.CSV}
+	names, err := f.countAhead(known)
+	if err != nil {
+		return err
+	}
+	for name := range known {
+		names = append(names, name)
+	}
+	p.first = len(names) == 0
+	for _, name := range names {
+		if err := p.goOnAfter(name); err != nil {
+			return err
+		}
+	}
+	if err := p.recoverPart(); err != nil {
+		return err
+	}
+	f.received = p.before + p.lines
+	f.cut = func() { p.fail(p.cutFile()) }
+	go p.read(in)
+	return nil
+}
+
+// cutter returns what cuts rows from a text whose beginning is given.
+func (p *pipe) cutter(extension string, begin []byte) func([]byte) int {
+	if extension == jsonExtension {
+		return func(data []byte) int { return bytes.LastIndexByte(data, '\n') + 1 }
+	}
+	if p.table != nil {
+		return decode.RowCutter(p.table.FieldDelimiter(), p.table.Comment)
+	}
+	line, _, _ := bytes.Cut(begin, []byte{'\n'})
+	return decode.RowCutter((&Head{Lines: []string{string(line)}}).Delimiter(), "")
+}
+
+// headerLines returns the number of header lines of a file with an extension.
+func (p *pipe) headerLines(extension string) int {
+	if extension == csvExtension && (p.table == nil || len(p.table.Columns) == 0) {
+		return 1
+	}
+	return 0
+}
+
+// recoverPart goes on with a file that a killed program was writing. A last row that is torn is removed.
+func (p *pipe) recoverPart() error {
+	parts, err := filepath.Glob(filepath.Join(p.folder, "*"+partName))
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	name := parts[len(parts)-1] // there is one, unless a person has added some
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	whole := strings.TrimSuffix(name, partName)
+	p.extension = filepath.Ext(whole)
+	headers := p.headerLines(p.extension)
+	end := p.cutter(p.extension, text)(text)
+	if lines(text[:end]) <= headers {
+		return os.Remove(name)
+	}
+	if headers > 0 {
+		p.header = text[:bytes.IndexByte(text, '\n')+1]
+	}
+	if p.before, err = strconv.Atoi(strings.TrimSuffix(filepath.Base(whole), p.extension)); err != nil {
+		return fmt.Errorf("%s: it is none of the files that standard input is cut into: name an empty folder",
+			name)
+	}
+	if p.part, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		return err
+	}
+	p.lines = lines(text[:end]) - headers
+	p.startTimer()
+	return p.part.Truncate(int64(end))
+}
+
+// goOnAfter makes the next file follow one with a name, which may have been removed.
+func (p *pipe) goOnAfter(name string) error {
+	extension := filepath.Ext(name)
+	before, err := strconv.Atoi(strings.TrimSuffix(name, extension))
+	if err != nil {
+		return fmt.Errorf("%s: it is none of the files that standard input is cut into: name an empty folder",
+			filepath.Join(p.folder, name))
+	}
+	if before < p.before {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(p.folder, name))
+	if errors.Is(err, os.ErrNotExist) {
+		p.before = max(p.before, before+1)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	n := p.headerLines(extension)
+	p.before = before + lines(text) - n
+	if n > 0 {
+		p.header = text[:bytes.IndexByte(text, '\n')+1]
+	}
+	return nil
+}
+
+// read reads the input to its end.
+func (p *pipe) read(from io.Reader) {
+	in, err := input.New(p.from, from)
+	p.mu.Lock()
+	before := p.extension
+	p.extension = csvExtension
+	if err == nil && in.JSON {
+		p.extension = jsonExtension
+	}
+	if before != p.extension {
+		p.fail(p.cutFile())
+	}
+	p.mu.Unlock()
+	if p.headerLines(p.extension) == 0 {
+		p.header = []byte{}
+	}
+	known := p.header // of the program before, which the input may begin with again
+	buffer := make([]byte, 1<<16)
+	for begun := false; err == nil; {
+		var n int
+		if n, err = in.Read(buffer); err != nil && err != io.EOF {
+			err = in.Explain(err)
+		}
+		p.mu.Lock()
+		p.pending = append(p.pending, buffer[:n]...)
+		if !begun {
+			if begun = p.takeHeader(known); !begun && len(p.pending) < input.RowBytesMax {
+				p.mu.Unlock()
+				continue
+			}
+		}
+		if failed := p.takeRows(); failed != nil {
+			err = failed
+		}
+		going := p.waitForRoom()
+		p.mu.Unlock()
+		if !going {
+			return
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == io.EOF {
+		if err = nil; len(bytes.TrimSpace(p.pending)) > 0 {
+			err = fmt.Errorf("%s:%d: it has ended within a row, as there is no line end: the row is left out",
+				p.from, p.before+p.lines+1+p.headerLines(p.extension))
+		}
+	}
+	p.end(errors.Join(p.cutFile(), err))
+}
+
+// takeHeader takes the first line of the input, if it is there: as the header or, if that is known, only if
+// it is the same. It reports false if there is no whole line yet.
+func (p *pipe) takeHeader(known []byte) bool {
+	p.pending = bytes.TrimLeft(p.pending, "\r\n")
+	end := bytes.IndexByte(p.pending, '\n') + 1
+	if end == 0 {
+		return false
+	}
+	line := bytes.Clone(p.pending[:end])
+	p.rowsEnd = p.cutter(p.extension, line)
+	switch {
+	case known == nil:
+		p.header, p.pending = line, p.pending[end:]
+	case len(known) > 0 && bytes.Equal(bytes.TrimRight(line, "\r\n"), bytes.TrimRight(known, "\r\n")):
+		p.pending = p.pending[end:]
+	case len(known) > 0:
+		p.rowsEnd = p.cutter(p.extension, known)
+	}
+	return true
+}
+
+// takeRows writes the rows that are whole. The caller holds mu.
+func (p *pipe) takeRows() error {
+	for p.rowsEnd != nil && !p.stopped {
+		end := p.rowsEnd(p.pending)
+		if end == 0 {
+			break
+		}
+		end = p.firstRows(p.pending[:end])
+		if err := p.write(p.pending[:end]); err != nil {
+			return err
+		}
+		p.pending = append(p.pending[:0], p.pending[end:]...)
+		if p.lines >= p.rows {
+			if err := p.cutFile(); err != nil {
+				return err
+			}
+			if !p.waitForRoom() {
+				return nil
+			}
+		}
+	}
+	if len(p.pending) >= input.RowBytesMax {
+		return fmt.Errorf("%s:%d: %w", p.from, p.before+p.lines+1+p.headerLines(p.extension),
+			&input.RowTooLong{})
+	}
+	return nil
+}
+
+// firstRows returns the end of as many of some whole rows as the file in hand has room for, by their lines,
+// but of one at least.
+func (p *pipe) firstRows(rows []byte) int {
+	for at, n := 0, 0; at < len(rows); n++ {
+		if n >= p.rows-p.lines {
+			if end := p.rowsEnd(rows[:at]); end > 0 { // else the line end is within quotes
+				return end
+			}
+		}
+		at += bytes.IndexByte(rows[at:], '\n') + 1
+	}
+	return len(rows)
+}
+
+// write writes whole rows to the file in hand.
+func (p *pipe) write(rows []byte) (err error) {
+	if p.part == nil {
+		name := filepath.Join(p.folder, fmt.Sprintf("%012d", p.before)+p.extension+partName)
+		if p.part, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
+			return err
+		}
+		p.startTimer()
+		rows = append(bytes.Clone(p.header), rows...)
+		p.lines -= lines(p.header)
+	}
+	p.lines += lines(rows)
+	_, err = p.part.Write(rows)
+	return err
+}
+
+// startTimer ends the file in hand after a time.
+func (p *pipe) startTimer() {
+	limit := p.time
+	if p.first {
+		limit *= firstBlocks
+	}
+	part := p.part
+	p.timer = time.AfterFunc(limit, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.part == part {
+			p.fail(p.cutFile())
+		}
+	})
+}
+
+// cutFile ends the file in hand, if there is one. The caller holds mu.
+func (p *pipe) cutFile() error {
+	if p.part == nil {
+		return nil
+	}
+	p.timer.Stop()
+	part := p.part
+	p.before, p.lines, p.part, p.first = p.before+p.lines, 0, nil, false
+	return p.finish(part)
+}
+
+// fail ends the feed if there is an error. The caller holds mu.
+func (p *pipe) fail(err error) {
+	if err != nil {
+		p.end(err)
+	}
+}
