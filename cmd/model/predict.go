@@ -168,7 +168,7 @@ func (k *knownIDs) add(m *inference.Model, rows *batch.Batch) error {
 	return err
 }
 
-// unknownMost is the share of unknown ids of a column above which a person is told: most rows are then
+// unknownMost is the share of unknown ids of a column above which a warning is given: most rows are then
 // predicted without the column.
 const unknownMost = 0.5
 
@@ -181,8 +181,8 @@ func (k *knownIDs) warn(out io.Writer) {
 		}
 	}
 	if shares != nil {
-		fmt.Fprintf(out, "model: the training has not seen most ids: %s; if it should have, write them as in "+
-			"the training data (007 is not 7)\n", strings.Join(shares, ", "))
+		fmt.Fprintf(out, "model: the training has not seen most ids: %s; if it should have, write them as "+
+			"in the training data (007 is not 7)\n", strings.Join(shares, ", "))
 	}
 }
 
