@@ -26,7 +26,6 @@ type arriving struct {
 	backend *s3mem.Backend
 	handler http.Handler
 	down    atomic.Bool
-	url     string // of the folder clicks
 }
 
 // ServeHTTP implements http.Handler.
