@@ -48,6 +48,9 @@ func (r *report) warnings() (all []string) {
 	if behind != nil {
 		all = append(all, r.behindBaseline(behind))
 	}
+	if text := r.lateCosts(); text != "" {
+		all = append(all, text)
+	}
 	return all
 }
 
@@ -153,6 +156,12 @@ func (r *report) worseThanBaseline(line *row) bool {
 
 // behindBaseline is one warning about all modes whose models are worse than the logistic regression.
 func (r *report) behindBaseline(lines []*row) string {
+	return fmt.Sprintf("%s, where the logistic regression has %s: %s", r.modesAndLosses(lines),
+		r.lossText(r.Baselines[0].Loss()), r.behindAdvice(slices.ContainsFunc(lines, (*row).isLate)))
+}
+
+// modesAndLosses names runs, and the range of their losses.
+func (r *report) modesAndLosses(lines []*row) string {
 	var modes []string
 	var losses []float64
 	for _, line := range lines {
@@ -162,13 +171,47 @@ func (r *report) behindBaseline(lines []*row) string {
 	if most := r.lossText(slices.Max(losses)); most != text {
 		text += " to " + most
 	}
-	return fmt.Sprintf("%s: %s %s, where the logistic regression has %s: %s", strings.Join(modes, ", "),
-		r.errorName(), text, r.lossText(r.Baselines[0].Loss()),
-		r.behindAdvice(slices.ContainsFunc(lines, (*row).isLate)))
+	return fmt.Sprintf("%s: %s %s", strings.Join(modes, ", "), r.errorName(), text)
 }
 
-// isLate reports whether rows were read before earlier updates of them, which --staleness bounds.
-func (line *row) isLate() bool { return line.Staleness.Max > 0 || line.StalenessCross.Max > 0 }
+// isLate reports whether rows were read before earlier updates of them.
+func (line *row) isLate() bool {
+	return line.Staleness.Max > 0 || line.StalenessCross.Max > 0 || line.MissedUpdates.Max > 0
+}
+
+// lateCosts is one warning about all runs with late rows that predict clearly worse than the best run without.
+// Most of the updates that rows miss are of the most frequent rows.
+func (r *report) lateCosts() string {
+	var fresh *row
+	for i := range r.Runs {
+		if line := &r.Runs[i]; !line.isLate() && line.predicted != nil &&
+			(fresh == nil || line.Loss() < fresh.Loss()) {
+			fresh = line
+		}
+	}
+	if fresh == nil {
+		return ""
+	}
+	var worse []*row
+	for i := range r.Runs {
+		line := &r.Runs[i]
+		if !line.isLate() || line.predicted == nil || line.Loss() <= fresh.Loss() {
+			continue
+		}
+		if mean, e := r.lossDifference(line.predicted, fresh.predicted); mean > sure*e { // of the first seed
+			worse = append(worse, line)
+		}
+	}
+	if worse == nil {
+		return ""
+	}
+	advice := "train with less staleness (--staleness)"
+	if slices.ContainsFunc(worse, func(line *row) bool { return !line.hot }) {
+		advice = "in mode hybrid, --hot-rows auto keeps the most frequent rows fresh"
+	}
+	return fmt.Sprintf("%s, where %s, without late rows, has %s: %s", r.modesAndLosses(worse), fresh.Mode,
+		r.lossText(fresh.Loss()), advice)
+}
 
 // behindAdvice is what to do about a model that predicts worse than the regression beside it. In late modes
 // rows miss updates.

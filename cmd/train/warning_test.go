@@ -70,6 +70,39 @@ func TestModesThatAreBehindShareAWarning(t *testing.T) {
 	}
 }
 
+// Late rows that cost more than the draw of the test rows are named, beside a run without, and hot rows as what
+// helps; where there are some, less staleness.
+func TestWhatLateRowsCostIsNamed(t *testing.T) {
+	labels := make([]float32, 1000)
+	for i := range labels {
+		labels[i] = float32(i % 2)
+	}
+	run := func(mode string, right float32, late int, hot bool) row {
+		line := modelOf(labels, right)
+		line.Mode, line.hot, line.MissedUpdates.Max = mode, hot, late
+		return line
+	}
+	fresh := run("sync", 0.8, 0, false)
+	const hotter = "in mode hybrid, --hot-rows auto keeps the most frequent rows fresh"
+	for name, c := range map[string]struct {
+		runs []row
+		want string
+	}{
+		"late and worse": {[]row{fresh, run("hybrid", 0.7, 3, false), run("ssp", 0.6, 3, false)},
+			"hybrid, ssp: log loss 0.3567 to 0.5108, where sync, without late rows, has 0.2231: " + hotter},
+		"with hot rows": {[]row{fresh, run("hybrid", 0.7, 3, true)}, "hybrid: log loss 0.3567, where sync, " +
+			"without late rows, has 0.2231: train with less staleness (--staleness)"},
+		"late and better":     {[]row{fresh, run("hybrid", 0.9, 3, false)}, ""},
+		"worse, but not late": {[]row{fresh, run("local-sgd", 0.7, 0, false)}, ""},
+		"all late":            {[]row{run("hybrid", 0.8, 3, false), run("ssp", 0.7, 3, false)}, ""},
+	} {
+		r := report{Seeds: 1, Runs: c.runs, guess: guess{ConstantLogLoss: 0.7, labels: labels}}
+		if got := strings.Join(r.warnings(), "\n"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // modelOf returns a model that gives each test row's label the same probability.
 func modelOf(labels []float32, right float32) row {
 	line := row{Mode: "hybrid", Steps: 100}
