@@ -179,8 +179,8 @@ func (line *row) isLate() bool {
 	return line.Staleness.Max > 0 || line.StalenessCross.Max > 0 || line.MissedUpdates.Max > 0
 }
 
-// lateCosts is one warning about all runs with late rows that predict clearly worse than the best run without.
-// Most of the updates that rows miss are of the most frequent rows.
+// lateCosts is one warning about all runs with late rows that predict clearly worse than the best run
+// without. Most of the updates that rows miss are of the most frequent rows.
 func (r *report) lateCosts() string {
 	var fresh *row
 	for i := range r.Runs {

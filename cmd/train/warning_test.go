@@ -70,8 +70,8 @@ func TestModesThatAreBehindShareAWarning(t *testing.T) {
 	}
 }
 
-// Late rows that cost more than the draw of the test rows are named, beside a run without, and hot rows as what
-// helps; where there are some, less staleness.
+// Late rows that cost more than the draw of the test rows are named, beside a run without, and hot rows as
+// what helps; where there are some, less staleness.
 func TestWhatLateRowsCostIsNamed(t *testing.T) {
 	labels := make([]float32, 1000)
 	for i := range labels {
