@@ -36,9 +36,9 @@ func TestNumbersOutOfRange(t *testing.T) {
 			"in mode ssp",
 		"training: {slack: 3}": `training: unknown key "slack": slack is now ` +
 			`training.mode-settings: {slack: ...}`,
-		"rows: {capacity: 3000000000}":     "rows.capacity = 3000000000; want 0 to 2147483647",
-		"rows: {memory: 2PiB}":             "rows.memory = 2251799813685248; want 0 to 1125899906842624",
-		"rows: {init: 1e9}":                "rows.init = 1e+09; want 0 to 1e+06",
+		"rows: {capacity: 3000000000}": "rows.capacity = 3000000000; want 0 to 2147483647",
+		"rows: {memory: 2PiB}":         "rows.memory = 2251799813685248; want 0 to 1125899906842624",
+		"rows: {init: 1e9}":            "rows.init = 1e+09; want 0 to 1e+06",
 		"rows: {init: 65505, precision: fp16}": "init = 65505 of rows in fp16, whose largest number is " +
 			"65504: lower rows.init",
 		"rows: {init: .nan}":               `rows.init: ".nan" where a finite number belongs`,
