@@ -6,10 +6,10 @@ import (
 )
 
 // Nearest returns the shortest known word that begins with word, in upper or lower case. If there is none, it
-// returns the longest known word of three letters or more with which word begins, such as dim for dimension.
-// Else it is the known word with the smallest edit distance to word, or "" if that distance is more than half
-// of word's letters, rounded up. Of equally near words, it returns the first. It returns "" for an empty word
-// and for one of more than 100 bytes.
+// returns the known word with the smallest edit distance to word, or "" if that distance is more than half of
+// word's letters, rounded up. If the distance is more than two, the longest known word of three letters or
+// more with which word begins is nearer, as dim is to dimension. Of equally near words, it returns the first.
+// It returns "" for an empty word and for one of more than 100 bytes.
 //
 // Use it for every value that a user types by name: a key of a job file, or a value of a command line.
 func Nearest(word string, known []string) string {
@@ -17,27 +17,26 @@ func Nearest(word string, known []string) string {
 	if word == "" || len(word) > longest {
 		return ""
 	}
+	begun, beginning := "", "" // the shortest that begins with word, the longest with which word begins
 	best, bestDistance := "", (len([]rune(word))+1)/2+1
+	const leastBeginning, fewMistakes = 3, 2 // letters
 	for _, candidate := range known {
-		if n := len(word); len(candidate) >= n && strings.EqualFold(candidate[:n], word) &&
-			(best == "" || len(candidate) < len(best)) {
-			best = candidate
+		switch n := min(len(word), len(candidate)); {
+		case !strings.EqualFold(candidate[:n], word[:n]):
+		case n == len(word) && (begun == "" || len(candidate) < len(begun)):
+			begun = candidate
+		case n == len(candidate) && n >= leastBeginning && n > len(beginning):
+			beginning = candidate
 		}
-	}
-	const leastBeginning = 3 // letters
-	for _, candidate := range known {
-		if n := len(candidate); n > len(best) && n >= leastBeginning && n <= len(word) &&
-			strings.EqualFold(word[:n], candidate) {
-			best = candidate
-		}
-	}
-	if best != "" {
-		return best
-	}
-	for _, candidate := range known {
 		if d := editDistance([]rune(word), []rune(candidate)); d < bestDistance {
 			best, bestDistance = candidate, d
 		}
+	}
+	if begun != "" {
+		return begun
+	}
+	if beginning != "" && bestDistance > fewMistakes {
+		return beginning
 	}
 	return best
 }

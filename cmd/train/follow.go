@@ -108,12 +108,12 @@ func (f *flags) checkBeforeStream(given *pflag.FlagSet) error {
 			"checkpoint has them; or name a folder with --spool", "--follow %s: there is no place for rows",
 			from.From)
 	}
+	if err := f.checkFollow(&j, given); err != nil {
+		return err
+	}
 	from.CSV = &job.Table{Slots: []job.IDColumn{{Column: "any"}}, Label: "label"}
 	if err := from.Validate(); err != nil {
 		return cli.UsageError("see --help", "--follow: %v", err)
-	}
-	if err := f.checkFollow(&j, given); err != nil {
-		return err
 	}
 	if err := f.check(given); err != nil {
 		return err

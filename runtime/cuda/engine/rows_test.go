@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -224,6 +225,7 @@ func TestRowsOnTheDeviceAreThoseOfTheHost(t *testing.T) {
 		if n, err := device.rows.Applied(); err != nil || n != host.Outcomes().Applied {
 			t.Errorf("%d gradients applied, want %d; %v", n, host.Outcomes().Applied, err)
 		}
+		runtime.KeepAlive(device) // whose memory the rows are in
 	}
 }
 
@@ -252,7 +254,9 @@ func TestRowsAreAddedWithAllTheirBits(t *testing.T) {
 		t.Errorf("rows %v, want %v", got, want)
 	}
 	read := make([]float32, 31*3) // the first row has no update, and the last sign no row
-	if err := device.rows.ReadTrained(append(want.Signs, 1), read); err != nil {
+	err = device.rows.ReadTrained(append(want.Signs, 1), read)
+	runtime.KeepAlive(device)
+	if err != nil {
 		t.Fatal(err)
 	}
 	copy(values, []float32{0, 0, 0})
@@ -283,6 +287,7 @@ func TestRowsDoNotDependOnTime(t *testing.T) {
 			}
 		}
 		got := deviceColumns(t, device.rows)
+		runtime.KeepAlive(device)
 		if want == nil {
 			want = got
 		}
