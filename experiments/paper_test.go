@@ -121,7 +121,7 @@ func TestFiguresOfThePageChangeWithStoredNumbers(t *testing.T) {
 		{"persia/scalability/full.json", changed("Criteo, Persia, 8 GPUs"),
 			[]string{"throughput", "auc-by-time"}},
 		{"persia/kwai/full.json", changed("hybrid, 64 GPUs"), []string{"kwai"}},
-		{"persia/capacity/quick.json", changed("100 T, hybrid"), []string{"capacity"}},
+		{"persia/capacity/full.json", changed("100 T, hybrid"), []string{"capacity"}},
 		{"neo/neo/full.json", changed("Neo on ZionEX"), []string{"neo-cpus"}},
 	} {
 		text, err := fs.ReadFile(stored, x.file)
