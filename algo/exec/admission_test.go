@@ -98,7 +98,6 @@ func TestCorrectPayloadsPass(t *testing.T) {
 	}
 }
 
-// withHotRows returns a job in which some rows of the exchange's data are hot.
 // withMaxima returns the columns of exchange, of which the raw slot takes maxima.
 func withMaxima() *exectest.Columns {
 	columns := exectest.NewColumns(16, 16)
@@ -164,6 +163,7 @@ func TestWinnersTravel(t *testing.T) {
 	}
 }
 
+// withHotRows returns a job in which some rows of the exchange's data are hot.
 func withHotRows(t *testing.T, settings job.Job) job.Job {
 	settings.Rows.Hot = job.Hot{Share: 0.1}
 	if err := frequent.Choose(&settings, exectest.NewColumns(16, 16), 0); err != nil {

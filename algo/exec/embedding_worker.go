@@ -166,10 +166,8 @@ func (w *embeddingWorkerWork) gradients(i item, routed *resolved) (compress.Valu
 	}
 	pooled := get[*Pooled](i.store, i.Reads[1])
 	winners, err := pooled.Winners.unpack(routed.Samples() * w.winners)
-	for _, r := range routed.Routed {
-		if err == nil {
-			err = r.CheckWinners(w.schema, winners)
-		}
+	if err == nil {
+		err = routed.Routed[0].CheckWinners(w.schema, winners) // of all kinds of rows
 	}
 	return pooled.Values, winners, err
 }

@@ -24,6 +24,11 @@ func Model(j *job.Job, dataDir string) (*simmodel.Model, error) {
 		return nil, err
 	}
 	for _, slot := range schema.Slots {
+		if slot.Pooling == batch.Max {
+			return nil, fmt.Errorf("data.slots: slot %s takes a maximum, and systems with tables on "+
+				"accelerators are priced with sums: set its pooling to %s, %s or %s", slot.Name, job.PoolSum,
+				job.PoolMean, job.PoolSqrt)
+		}
 		if slot.Class != 0 {
 			return nil, fmt.Errorf("data.slots: slot %s has settings of its own for its rows, and systems "+
 				"with tables on accelerators are priced with one optimizer and precision: leave out the "+

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"tandem/algo/job"
@@ -100,6 +101,20 @@ func TestModelOfAJobHasItsGroupsAndFormats(t *testing.T) {
 	if p := m.Precisions; p.Compute != simmodel.Half || p.Rows != simmodel.BFloat16 ||
 		p.Wire != simmodel.Float32 || m.Optimizers.Rows.State(16) != 128 {
 		t.Errorf("%+v, %v of state", p, m.Optimizers.Rows.State(16))
+	}
+}
+
+// Tables on accelerators are priced with sums and one kind of rows: a job that has others is refused.
+func TestModelOfAJobRefusesMaximaAndKindsOfRows(t *testing.T) {
+	for want, setting := range map[string]job.SlotSetting{
+		"slot tags takes a maximum":         {Slot: "tags", Pooling: job.PoolMax},
+		"slot tags has settings of its own": {Slot: "tags", Optimizer: &opt.RowSpec{Kind: opt.SGD, Rate: 1}},
+	} {
+		j := modelJob()
+		j.Data.Slots = []job.SlotSetting{setting}
+		if _, err := Model(j, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }
 

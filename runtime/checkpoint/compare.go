@@ -149,7 +149,12 @@ func formatDifference(a, b *Checkpoint) (string, error) {
 		}
 		return "", nil
 	}
+	mixed := len(x.ByDim()) > 1 || len(y.ByDim()) > 1
 	for s, slot := range one.Slots {
+		// Rows meet by their signs, which begin with the number of a feature group.
+		if mixed && one.Signer(s).Prefix() != other.Signer(s).Prefix() {
+			return "the same kinds of rows in other slots", nil
+		}
 		first, second := x.ByDim()[one.PlaceOf(s)], y.ByDim()[other.PlaceOf(s)]
 		if first.Class = second.Class; first != second {
 			return fmt.Sprintf("rows of %s in slot %s, and of %s", first.text(), slot.Name,

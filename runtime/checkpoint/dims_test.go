@@ -446,3 +446,27 @@ func TestCompareRefusesSlotsOfOtherDimensions(t *testing.T) {
 		}
 	}
 }
+
+// Rows meet by signs, which have the number of a feature group: where slots are grouped otherwise and rows
+// differ, those of one slot would meet those of another.
+func TestOtherGroupsOfUnequalSlotsAreNotCompared(t *testing.T) {
+	var models []*checkpoint.Checkpoint
+	for _, group := range []string{"", "both"} {
+		rows := unequal()
+		rows.All.Slots[1], rows.All.Slots[2] = rows.All.Slots[0], rows.All.Slots[0]
+		rows.Fields.Slots = []batch.Slot{{Name: "a", Dim: 5, Group: group}, {Name: "b", Dim: 5, Group: group},
+			{Name: "c", Dim: 3}}
+		j := exectest.Job(1, 1)
+		folder := filepath.Join(t.TempDir(), "model")
+		if err := checkpoint.Save(folder, manifest(j), trainUnequal(t, j, rows, train.Options{})); err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, mustOpen(t, folder))
+	}
+	for i, first := range models {
+		d, err := checkpoint.Compare(first, models[1-i])
+		if err != nil || d.Rows.Format != "the same kinds of rows in other slots" {
+			t.Errorf("%+v, error %v", d, err)
+		}
+	}
+}

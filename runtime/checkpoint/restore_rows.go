@@ -191,7 +191,8 @@ func ownedRows(b *table.Columns, of []int, owner, embedding int) *table.Columns 
 
 // setCounters sets what the tables remember besides rows. With as many PSs as the model, every owner has its
 // own counts; eviction goes on where it was if the owner has the rows that it had. With another number of
-// PSs, or of hot rows that are no longer hot, the counts are added to those of the first PS, by dimension.
+// PSs, or of hot rows that are no longer hot, the counts are added to those of the first PS: those of a table
+// to those of the same kind of rows, or all to its first if slots share tables otherwise.
 func (r *rowsRestore) setCounters() error {
 	counters := make([]*table.Counters, len(r.tables))
 	r.inPlace = map[int]*table.Table{}

@@ -77,8 +77,13 @@ func (r *Routed) Take(o *Occurrences, schema *batch.Schema, grads []float32, win
 }
 
 // CheckWinners returns an error unless each winner is an id of its bag, for winners that come from another
-// process. It panics if the length disagrees. Cost: a pass over them.
+// process, and the gradients of Max slots, which Order places apart, have room. It panics if the length
+// disagrees. Cost: a pass over them.
 func (r *Routed) CheckWinners(schema *batch.Schema, winners []int32) error {
+	if n := r.valuesApart(schema); n > apartMost {
+		return fmt.Errorf("slots that take maxima have %d gradients of rows in a batch of %d samples; at most "+
+			"%d: train with smaller batches", n, r.part.Samples, apartMost)
+	}
 	won, first := schema.Winners(), 0
 	mustMatch("winners", len(winners), r.part.Samples*won)
 	for s, slot := range schema.Slots {
@@ -159,6 +164,20 @@ func (r *Routed) Order(o *Occurrences, schema *batch.Schema, dim int) {
 			}
 		}
 	}
+}
+
+// apartMost bounds the gradients of Max slots in a batch: 2 GiB, to which a message of some megabytes may
+// amount.
+const apartMost = 1 << 29
+
+// valuesApart returns the number of gradients of Max slots, whatever kind of rows they have.
+func (r *Routed) valuesApart(schema *batch.Schema) (n int) {
+	for s := range schema.Slots {
+		if slot := &schema.Slots[s]; slot.EachRowApart() {
+			n += len(r.part.Slots[s].IDs) * slot.Dim
+		}
+	}
+	return n
 }
 
 // apart returns the number of occurrences in slots whose rows have gradients of their own.

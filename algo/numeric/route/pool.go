@@ -92,7 +92,7 @@ func (r *Routed) PoolSamples(dst []float32, winners []int32, schema *batch.Schem
 }
 
 // maxima writes the largest values of rows to dst, zeros if there are none, and the place of the first that
-// has each to winners, unless they are nil.
+// has each to winners, unless they are nil. NaN is larger than all numbers, so that none is hidden.
 func maxima(dst []float32, winners []int32, rows []float32, at []int32) {
 	clear(dst)
 	clear(winners)
@@ -103,7 +103,7 @@ func maxima(dst []float32, winners []int32, rows []float32, at []int32) {
 			continue
 		}
 		for j, value := range own {
-			if value > dst[j] {
+			if value > dst[j] || value != value && dst[j] == dst[j] {
 				dst[j] = value
 				if winners != nil {
 					winners[j] = int32(k)
