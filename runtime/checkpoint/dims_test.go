@@ -458,7 +458,8 @@ func TestOtherGroupsOfUnequalSlotsAreNotCompared(t *testing.T) {
 			{Name: "c", Dim: 3}}
 		j := exectest.Job(1, 1)
 		folder := filepath.Join(t.TempDir(), "model")
-		if err := checkpoint.Save(folder, manifest(j), trainUnequal(t, j, rows, train.Options{})); err != nil {
+		state := trainUnequal(t, j, rows, train.Options{})
+		if err := checkpoint.Save(folder, manifest(j), state); err != nil {
 			t.Fatal(err)
 		}
 		models = append(models, mustOpen(t, folder))

@@ -162,7 +162,8 @@ func TestNaNIsAMaximum(t *testing.T) {
 	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{{Name: "tags", Dim: 1, Pooling: batch.Max}}}
 	nan := float32(math.NaN())
 	for at := range int32(3) {
-		b := &batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 3}, IDs: []uint64{0, 1, 2}}}}
+		b := &batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 3},
+			IDs: []uint64{0, 1, 2}}}}
 		r := routeAll(schema, b, 1, 1, 1)[0]
 		rows, pooled, winners := []float32{1, 3, 2}, make([]float32, 1), make([]int32, 1)
 		rows[r.Index[0][at]] = nan
@@ -177,7 +178,8 @@ func TestNaNIsAMaximum(t *testing.T) {
 func TestTooManyGradientsOfMaximaAreRefused(t *testing.T) {
 	const dim = 1 << 16
 	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{{Name: "tags", Dim: dim, Pooling: batch.Max}}}
-	b := &batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 8193}, IDs: make([]uint64, 8193)}}}
+	b := &batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 8193},
+		IDs: make([]uint64, 8193)}}}
 	r := routeAll(schema, b, 1, 1, 1)[0]
 	if err := r.CheckWinners(schema, make([]int32, dim)); err == nil {
 		t.Error("8193 rows of 65536 values are taken")

@@ -81,8 +81,8 @@ func (r *Routed) Take(o *Occurrences, schema *batch.Schema, grads []float32, win
 // disagrees. Cost: a pass over them.
 func (r *Routed) CheckWinners(schema *batch.Schema, winners []int32) error {
 	if n := r.valuesApart(schema); n > apartMost {
-		return fmt.Errorf("slots that take maxima have %d gradients of rows in a batch of %d samples; at most "+
-			"%d: train with smaller batches", n, r.part.Samples, apartMost)
+		return fmt.Errorf("slots that take maxima have %d gradients of rows in a batch of %d samples; at "+
+			"most %d: train with smaller batches", n, r.part.Samples, apartMost)
 	}
 	won, first := schema.Winners(), 0
 	mustMatch("winners", len(winners), r.part.Samples*won)
@@ -170,7 +170,7 @@ func (r *Routed) Order(o *Occurrences, schema *batch.Schema, dim int) {
 // amount.
 const apartMost = 1 << 29
 
-// valuesApart returns the number of gradients of Max slots, whatever kind of rows they have.
+// valuesApart returns the number of gradients of Max slots, of all kinds of rows.
 func (r *Routed) valuesApart(schema *batch.Schema) (n int) {
 	for s := range schema.Slots {
 		if slot := &schema.Slots[s]; slot.EachRowApart() {
