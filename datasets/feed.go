@@ -146,6 +146,7 @@ func (f *Feed) end(err error) {
 	if f.ended = true; err != nil {
 		f.failed = fmt.Errorf("datasets: %w", err)
 	}
+	f.changed.Broadcast()
 }
 
 // finish gives a file that was written its name. The caller holds mu.

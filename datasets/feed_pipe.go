@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,8 @@ const firstBlocks = 10
 
 // startPipe begins to read standard input.
 func (f *Feed) startPipe(data *job.Data, in io.Reader, known map[string]bool) error {
+	f.mu.Lock() // against the timer of a file that is gone on with
+	defer f.mu.Unlock()
 	block := data.Block.Resolved()
 	p := &pipe{Feed: f, rows: block.Rows, time: time.Duration(block.Time / unit.Nanosecond), table: data.CSV}
 	names, err := f.countAhead(known)
@@ -66,7 +69,7 @@ func (f *Feed) startPipe(data *job.Data, in io.Reader, known map[string]bool) er
 		return err
 	}
 	f.received = p.before + p.lines
-	f.cut = func() { p.fail(p.cutFile()) }
+	f.cut = p.takeRest
 	go p.read(in)
 	return nil
 }
@@ -93,11 +96,14 @@ func (p *pipe) headerLines(extension string) int {
 
 // recoverPart goes on with a file that a killed program was writing. A last row that is torn is removed.
 func (p *pipe) recoverPart() error {
-	parts, err := filepath.Glob(filepath.Join(p.folder, "*"+partName))
-	if err != nil || len(parts) == 0 {
+	entries, err := os.ReadDir(p.folder)
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool {
+		return !strings.HasSuffix(e.Name(), partName)
+	})
+	if err != nil || len(entries) == 0 {
 		return err
 	}
-	name := parts[len(parts)-1] // there is one, unless a person has added some
+	name := filepath.Join(p.folder, entries[len(entries)-1].Name()) // the only one, unless a person adds some
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
@@ -116,12 +122,15 @@ func (p *pipe) recoverPart() error {
 		return fmt.Errorf("%s: it is none of the files that standard input is cut into: name an empty folder",
 			name)
 	}
+	if err = os.Truncate(name, int64(end)); err != nil {
+		return err
+	}
 	if p.part, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0); err != nil {
 		return err
 	}
 	p.lines = lines(text[:end]) - headers
 	p.startTimer()
-	return p.part.Truncate(int64(end))
+	return nil
 }
 
 // goOnAfter makes the next file follow one with a name, which may have been removed.
@@ -277,8 +286,29 @@ func (p *pipe) write(rows []byte) (err error) {
 		p.lines -= lines(p.header)
 	}
 	p.lines += lines(rows)
-	_, err = p.part.Write(rows)
+	if _, err = p.part.Write(rows); err != nil { // it keeps its name of a part, which the next program mends
+		p.timer.Stop()
+		err = errors.Join(err, p.part.Close())
+		p.part = nil
+	}
 	return err
+}
+
+// takeRest writes the rows that were read and not written, as there was no room for further files, and ends
+// the file in hand. The caller holds mu.
+func (p *pipe) takeRest() {
+	if p.ended {
+		return
+	}
+	end := 0
+	if p.rowsEnd != nil {
+		end = p.rowsEnd(p.pending)
+	}
+	if end > 0 {
+		p.fail(p.write(p.pending[:end]))
+		p.pending = p.pending[end:]
+	}
+	p.fail(p.cutFile())
 }
 
 // startTimer ends the file in hand after a time.

@@ -272,6 +272,23 @@ func TestAFeedWaitsForTheTraining(t *testing.T) {
 	}
 }
 
+// A feed that is stopped while it waits for the training writes the rows that it has read.
+func TestAStoppedFeedKeepsItsRows(t *testing.T) {
+	folder := t.TempDir()
+	f := mustFeed(t, piped(folder, 1), strings.NewReader(clicks(0, 30)))
+	waitUntil(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.ahead == aheadMost })
+	if err := f.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	for _, text := range texts(t, folder) {
+		got += lines([]byte(text)) - 1
+	}
+	if got != 30 {
+		t.Errorf("%d rows of 30", got)
+	}
+}
+
 // A folder is for one feed, and for its files alone.
 func TestFoldersOfFeeds(t *testing.T) {
 	folder := t.TempDir()
