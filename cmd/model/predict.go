@@ -125,9 +125,7 @@ func (p *program) predict(out results, m *inference.Model, path string) (rows in
 		if probabilities, predicted = m.Predict(b); predicted != nil {
 			return predicted
 		}
-		if predicted = known.add(m, b); predicted != nil {
-			return predicted
-		}
+		known.add(m, b)
 		rows += b.Samples
 		bar.show(rows, share)
 		written = out.add(probabilities)
@@ -149,15 +147,15 @@ func (p *program) predict(out results, m *inference.Model, path string) (rows in
 	return rows, err
 }
 
-// knownIDs counts ids, and those that the training has not seen, by slot.
+// knownIDs counts ids, and those without a row in the model, by slot.
 type knownIDs struct {
 	slots        []string
 	ids, unknown []int
 }
 
 // add counts the ids of rows.
-func (k *knownIDs) add(m *inference.Model, rows *batch.Batch) error {
-	slots, ids, unknown, err := m.Unknown(rows)
+func (k *knownIDs) add(m *inference.Model, rows *batch.Batch) {
+	slots, ids, unknown := m.Unknown(rows)
 	if k.slots == nil {
 		k.slots, k.ids, k.unknown = slots, make([]int, len(slots)), make([]int, len(slots))
 	}
@@ -165,7 +163,6 @@ func (k *knownIDs) add(m *inference.Model, rows *batch.Batch) error {
 		k.ids[i] += ids[i]
 		k.unknown[i] += unknown[i]
 	}
-	return err
 }
 
 // unknownMost is the share of unknown ids of a column above which a warning is given: most rows are then

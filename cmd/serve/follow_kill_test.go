@@ -29,6 +29,25 @@ import (
 // asTrainer makes the test binary a training, of the job in a folder, that saves its models there.
 const asTrainer = "TANDEM_TEST_FOLLOWED"
 
+// saveAndPredict saves a checkpoint, and beside the checkpoints what the training predicts at it.
+func (f *followedTraining) saveAndPredict(step int, state algoexec.State) error {
+	p, err := f.predict(state)
+	if err != nil {
+		return err
+	}
+	data, err := binary.Append(nil, binary.LittleEndian, p)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(f.results, strconv.Itoa(step)), data, 0o644)
+	}
+	if err == nil {
+		err = f.save(step, state)
+	}
+	if err == nil {
+		err = checkpoint.Prune(f.checkpoints(), checkpoint.Keep{Newest: 3})
+	}
+	return err
+}
+
 // trainUntilKilled trains a job from the newest checkpoint in the folder of its results on. Beside the
 // checkpoints it keeps what the training predicts at each.
 func trainUntilKilled(results string) error {
@@ -44,23 +63,7 @@ func trainUntilKilled(results string) error {
 	if err != nil {
 		return err
 	}
-	o := train.Options{SaveEvery: everySteps, Save: func(step int, state algoexec.State) error {
-		p, err := f.predict(state)
-		if err != nil {
-			return err
-		}
-		data, err := binary.Append(nil, binary.LittleEndian, p)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(results, strconv.Itoa(step)), data, 0o644)
-		}
-		if err == nil {
-			err = f.save(step, state)
-		}
-		if err == nil {
-			err = checkpoint.Prune(f.checkpoints(), checkpoint.Keep{Newest: 3})
-		}
-		return err
-	}}
+	o := train.Options{SaveEvery: everySteps, Save: f.saveAndPredict}
 	if begin != nil {
 		o.Begin = train.Begin{Step: begin.Step, Model: begin}
 	}

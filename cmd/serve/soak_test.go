@@ -20,7 +20,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	algoexec "tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
@@ -77,23 +76,7 @@ func followUntilKilled(results string) error {
 		keep); err != nil {
 		return err
 	}
-	o.Save = func(step int, state algoexec.State) error {
-		p, err := f.predict(state)
-		if err != nil {
-			return err
-		}
-		data, err := binary.Append(nil, binary.LittleEndian, p)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(results, strconv.Itoa(step)), data, 0o644)
-		}
-		if err == nil {
-			err = f.save(step, state)
-		}
-		if err == nil {
-			err = checkpoint.Prune(f.checkpoints(), checkpoint.Keep{Newest: 3})
-		}
-		return err
-	}
+	o.Save = f.saveAndPredict
 	_, err = train.Follow(context.Background(), j, stream, o, train.FollowOptions{})
 	return err
 }

@@ -252,18 +252,22 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 	if err := course.begin(o.Begin.Step); err != nil {
 		return nil, err
 	}
-	saved := filepath.Join(results, fileName(j.Training.Mode), checkpointFolder)
+	forget := func() {
+		if j.Data.From != "" {
+			p.forget(f.stream, filepath.Join(results, fileName(j.Training.Mode), checkpointFolder))
+		}
+	}
 	result, err := train.Follow(ctx, j, f.stream, o, train.FollowOptions{Predicted: course.predicted,
 		Trained: func(step int) {
 			course.trained(step)
-			p.forget(f.stream, saved)
+			forget()
 		},
 		Waiting: func(since time.Duration) {
 			course.waiting(since)
-			p.forget(f.stream, saved)
+			forget()
 		}, Written: c.behind.Wait})
 	err = errors.Join(err, c.behind.Wait()) // the last checkpoint reads the rows
-	p.forget(f.stream, saved)
+	forget()
 	p.interrupt.End()
 	return result, errors.Join(err, arena.Close())
 }

@@ -110,7 +110,7 @@ const sure = 2
 
 // ahead reports whether a choice predicts the held-back rows clearly better than another one of these rows.
 func (c *Choice) ahead(other *Choice) bool {
-	if len(c.Predicted) != len(c.labels) { // several labels: losses have no differences by row
+	if len(c.Predicted) != c.Held { // several labels: losses have no differences by row
 		return c.Best().Loss() < other.Best().Loss()
 	}
 	lead, e := metric.LossDifference(other.Predicted, c.Predicted, c.labels, c.weights,

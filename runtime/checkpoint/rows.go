@@ -479,6 +479,16 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int, err error)
 	return missing, nil
 }
 
+// Missing returns the number of signs without a row. It reads no values.
+func (r *RowReader) Missing(signs []uint64) (n int) {
+	for _, sign := range signs {
+		if _, row := r.find(sign); row < 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // embedding returns the bytes of the embedding of a row, nil if it was never updated. It checks the blocks
 // that it reads.
 func (f *rowsFile) embedding(row, width int) ([]byte, error) {

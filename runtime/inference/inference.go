@@ -155,21 +155,21 @@ func (p *parameters) ReadRows(_ int, signs []uint64, dst []float32) error {
 // ReadDense implements evaluation.State. It returns no copy, because nothing changes the values.
 func (p *parameters) ReadDense() (model.Values, error) { return p.dense, nil }
 
-// Unknown returns for each slot how many ids the rows have, and how many of these have no trained row. A slot
-// that hashes ids to several shared rows has counts of 0, because a new id finds the rows of others.
-func (m *Model) Unknown(rows *batch.Batch) (slots []string, ids, unknown []int, err error) {
+// Unknown returns for each column of ids how many the rows have, and how many of these have no row in the
+// model. A column that hashes ids to several shared rows has counts of 0, because a new id finds the rows of
+// others, and so has a derived slot: known ids may form a new pair.
+func (m *Model) Unknown(rows *batch.Batch) (slots []string, ids, unknown []int) {
+	derived := m.Data().Derived
 	for i, s := range m.schema.Slots {
 		slots, ids, unknown = append(slots, s.Name), append(ids, 0), append(unknown, 0)
-		if s.RowsPerID() > 1 {
+		if s.RowsPerID() > 1 ||
+			slices.ContainsFunc(derived, func(d job.DerivedSlot) bool { return d.Name == s.Name }) {
 			continue
 		}
 		signs := m.schema.Signer(i).AppendSigns(nil, rows.Slots[i].IDs)
-		ids[i] = len(signs)
-		if unknown[i], err = m.rows.Read(signs, make([]float32, len(signs)*s.Dim)); err != nil {
-			return nil, nil, nil, err
-		}
+		ids[i], unknown[i] = len(signs), m.rows.Missing(signs)
 	}
-	return slots, ids, unknown, nil
+	return slots, ids, unknown
 }
 
 // Embeddings returns the embeddings of ids of a slot, ids × the slot's dimension: of each the sum of its

@@ -211,6 +211,26 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// Ids without a row are counted by column. A derived slot counts none, as known ids may form a new pair.
+func TestUnknownIDsAreCountedByColumn(t *testing.T) {
+	m, path := trained(t, func(j *job.Job) {
+		j.Data.Derived = []job.DerivedSlot{{Name: "both", Columns: []job.DerivedColumn{{Column: "user"},
+			{Column: "tags"}}}}
+	})
+	defer m.Close()
+	rows := read(t, m, path)
+	rows.Slots[0].IDs[0]++
+	for i := range rows.Slots[2].IDs {
+		rows.Slots[2].IDs[i]++
+	}
+	slots, ids, unknown := m.Unknown(rows)
+	want := []string{"user", "tags", "both"}
+	if !slices.Equal(slots, want) || ids[0] != 1200 || unknown[0] != 1 ||
+		ids[2] != 0 || unknown[2] != 0 {
+		t.Errorf("%v: %v ids, %v unknown", slots, ids, unknown)
+	}
+}
+
 // isMapped says whether files of a folder are mapped into memory.
 func isMapped(t *testing.T, folder string) bool {
 	t.Helper()
