@@ -26,9 +26,9 @@ type Feed struct {
 
 	mu       sync.Mutex
 	changed  *sync.Cond
-	ahead    int   // files that are whole and not taken
-	ended    bool  // no further file comes
-	failed   error // why, if the source has not ended by itself
+	ahead    map[string]bool // the names of files that are whole and that no stream has looked at
+	ended    bool            // no further file comes
+	failed   error           // why, if the source has not ended by itself
 	stopped  bool
 	received int    // lines of the input that an earlier program has left in files or trained on
 	cut      func() // ends the file that is written; nil if the source has whole ones
@@ -55,7 +55,7 @@ func StartFeed(ctx context.Context, data job.Data, dataDir string, input io.Read
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	f := &Feed{folder: folder, from: data.From}
+	f := &Feed{folder: folder, from: data.From, ahead: map[string]bool{}}
 	f.changed = sync.NewCond(&f.mu)
 	if f.lock, err = os.OpenFile(filepath.Join(folder, ".lock"), os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
@@ -117,21 +117,21 @@ func (f *Feed) over() (bool, error) {
 	return f.ended, f.failed
 }
 
-// take notes that a file is trained on.
-func (f *Feed) take() {
+// take notes that a stream has looked at a file: it is trained on, or has no rows.
+func (f *Feed) take(name string) {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ahead--
+	delete(f.ahead, name)
 	f.changed.Broadcast()
 }
 
-// waitForRoom waits while there are many files that are not trained on. It reports false if the feed was
+// waitForRoom waits while there are many files that no stream has looked at. It reports false if the feed was
 // stopped or has failed. The caller holds mu.
 func (f *Feed) waitForRoom() bool {
-	for f.ahead >= aheadMost && !f.stopped && !f.ended {
+	for len(f.ahead) >= aheadMost && !f.stopped && !f.ended {
 		f.changed.Wait()
 	}
 	return !f.stopped && !f.ended
@@ -149,17 +149,27 @@ func (f *Feed) end(err error) {
 	f.changed.Broadcast()
 }
 
-// finish gives a file that was written its name. The caller holds mu.
+// finish gives a file that was written its name. Both are on the disk when it returns. The caller holds mu.
 func (f *Feed) finish(part *os.File) error {
 	err := part.Sync()
 	if err = errors.Join(err, part.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(part.Name(), strings.TrimSuffix(part.Name(), partName)); err != nil {
+	name := strings.TrimSuffix(part.Name(), partName)
+	if err := os.Rename(part.Name(), name); err != nil {
 		return err
 	}
-	f.ahead++
-	return nil
+	f.ahead[filepath.Base(name)] = true
+	return syncFolder(f.folder)
+}
+
+// syncFolder writes the names in a folder through to the disk.
+func syncFolder(name string) error {
+	folder, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // countAhead counts the files of the folder that are whole and not known.
@@ -170,7 +180,7 @@ func (f *Feed) countAhead(known map[string]bool) (names []string, err error) {
 			continue
 		}
 		if names = append(names, e.Name()); !known[e.Name()] {
-			f.ahead++
+			f.ahead[e.Name()] = true
 		}
 	}
 	return names, err

@@ -2,12 +2,15 @@ package datasets
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -56,14 +59,8 @@ func (f *Feed) startPipe(data *job.Data, in io.Reader, known map[string]bool) er
 	if err != nil {
 		return err
 	}
-	for name := range known {
-		names = append(names, name)
-	}
-	p.first = len(names) == 0
-	for _, name := range names {
-		if err := p.goOnAfter(name); err != nil {
-			return err
-		}
+	if err := p.goOnAfter(names, known); err != nil {
+		return err
 	}
 	if err := p.recoverPart(); err != nil {
 		return err
@@ -118,9 +115,12 @@ func (p *pipe) recoverPart() error {
 	if headers > 0 {
 		p.header = text[:bytes.IndexByte(text, '\n')+1]
 	}
-	if p.before, err = strconv.Atoi(strings.TrimSuffix(filepath.Base(whole), p.extension)); err != nil {
-		return fmt.Errorf("%s: it is none of the files that standard input is cut into: name an empty folder",
-			name)
+	before, err := p.linesBefore(filepath.Base(whole))
+	if err != nil {
+		return err
+	}
+	if before != p.before {
+		return p.gone(fmt.Sprintf("rows before number %d", before+1))
 	}
 	if err = os.Truncate(name, int64(end)); err != nil {
 		return err
@@ -133,31 +133,57 @@ func (p *pipe) recoverPart() error {
 	return nil
 }
 
-// goOnAfter makes the next file follow one with a name, which may have been removed.
-func (p *pipe) goOnAfter(name string) error {
-	extension := filepath.Ext(name)
-	before, err := strconv.Atoi(strings.TrimSuffix(name, extension))
-	if err != nil {
-		return fmt.Errorf("%s: it is none of the files that standard input is cut into: name an empty folder",
-			filepath.Join(p.folder, name))
+// goOnAfter makes the next file follow all others: those in the folder, and known ones, of which all but the
+// last may have been removed. It returns an error if rows between are gone.
+func (p *pipe) goOnAfter(names []string, known map[string]bool) error {
+	all := map[int]string{} // by the lines before
+	for _, name := range slices.AppendSeq(names, maps.Keys(known)) {
+		before, err := p.linesBefore(name)
+		if err != nil {
+			return err
+		}
+		all[before] = name
 	}
-	if before < p.before {
-		return nil
+	p.first = len(all) == 0
+	last := "" // the file before, if it is gone
+	for _, before := range slices.Sorted(maps.Keys(all)) {
+		name := all[before]
+		text, err := os.ReadFile(filepath.Join(p.folder, name))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			last = name
+			continue
+		case err != nil:
+			return err
+		case last == "" && before != p.before, last != "" && !known[name]:
+			return p.gone(fmt.Sprintf("rows before number %d", before+1))
+		}
+		n := p.headerLines(filepath.Ext(name))
+		last, p.before = "", before+lines(text)-n
+		if n > 0 {
+			p.header = text[:bytes.IndexByte(text, '\n')+1]
+		}
 	}
-	text, err := os.ReadFile(filepath.Join(p.folder, name))
-	if errors.Is(err, os.ErrNotExist) {
-		p.before = max(p.before, before+1)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	n := p.headerLines(extension)
-	p.before = before + lines(text) - n
-	if n > 0 {
-		p.header = text[:bytes.IndexByte(text, '\n')+1]
+	if last != "" {
+		return p.gone("rows from " + last + " on")
 	}
 	return nil
+}
+
+// linesBefore returns the number of lines before a file, which is its name.
+func (p *pipe) linesBefore(name string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimSuffix(name, filepath.Ext(name)))
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s: it is none of the files that standard input is cut into: name an empty "+
+			"folder", filepath.Join(p.folder, name))
+	}
+	return n, nil
+}
+
+// gone returns the error for rows that a checkpoint of another training has.
+func (p *pipe) gone(rows string) error {
+	return fmt.Errorf("%s: %s are gone, as another training has used them: continue that one (--resume "+
+		"with its results), or begin with an empty folder", p.folder, rows)
 }
 
 // read reads the input to its end.
@@ -186,7 +212,9 @@ func (p *pipe) read(from io.Reader) {
 		p.mu.Lock()
 		p.pending = append(p.pending, buffer[:n]...)
 		if !begun {
-			if begun = p.takeHeader(known); !begun && len(p.pending) < input.RowBytesMax {
+			var failed error
+			begun, failed = p.takeHeader(known)
+			if err = cmp.Or(failed, err); !begun && err == nil && len(p.pending) < input.RowBytesMax {
 				p.mu.Unlock()
 				continue
 			}
@@ -212,24 +240,52 @@ func (p *pipe) read(from io.Reader) {
 }
 
 // takeHeader takes the first line of the input, if it is there: as the header or, if that is known, only if
-// it is the same. It reports false if there is no whole line yet.
-func (p *pipe) takeHeader(known []byte) bool {
+// it is the same. It reports false if there is no whole line yet. Another header is an error.
+func (p *pipe) takeHeader(known []byte) (bool, error) {
 	p.pending = bytes.TrimLeft(p.pending, "\r\n")
 	end := bytes.IndexByte(p.pending, '\n') + 1
 	if end == 0 {
-		return false
+		return false, nil
 	}
 	line := bytes.Clone(p.pending[:end])
-	p.rowsEnd = p.cutter(p.extension, line)
-	switch {
-	case known == nil:
-		p.header, p.pending = line, p.pending[end:]
-	case len(known) > 0 && bytes.Equal(bytes.TrimRight(line, "\r\n"), bytes.TrimRight(known, "\r\n")):
-		p.pending = p.pending[end:]
-	case len(known) > 0:
-		p.rowsEnd = p.cutter(p.extension, known)
+	if len(known) == 0 {
+		if p.rowsEnd = p.cutter(p.extension, line); known == nil {
+			p.header, p.pending = line, p.pending[end:]
+		}
+		return true, nil
 	}
-	return true
+	if bytes.Equal(bytes.TrimRight(line, "\r\n"), bytes.TrimRight(known, "\r\n")) {
+		p.pending = p.pending[end:]
+	} else if p.isHeader(line, known) {
+		p.pending = nil
+		return false, fmt.Errorf("%s:1: its columns are %s, and those of the rows before %s: give it "+
+			"the same, in their order, or begin another training", p.from, bytes.TrimSpace(line),
+			bytes.TrimSpace(known))
+	}
+	p.rowsEnd = p.cutter(p.extension, known)
+	return true, nil
+}
+
+// isHeader reports whether a line has the names of most columns of a header, wherever they are, so that it is
+// another header and no row.
+func (p *pipe) isHeader(line, header []byte) bool {
+	delimiter := ""
+	if p.table != nil {
+		delimiter = p.table.FieldDelimiter()
+	}
+	delimiter = cmp.Or(delimiter, (&Head{Lines: []string{string(header)}}).Delimiter())
+	names := map[string]bool{}
+	clean := func(field string) string { return strings.Trim(field, " \t\r\n\"") }
+	for name := range strings.SplitSeq(string(header), delimiter) {
+		names[clean(name)] = true
+	}
+	same := 0
+	for field := range strings.SplitSeq(string(line), delimiter) {
+		if names[clean(field)] {
+			same++
+		}
+	}
+	return 2*same > len(names)
 }
 
 // takeRows writes the rows that are whole. The caller holds mu.
@@ -263,15 +319,20 @@ func (p *pipe) takeRows() error {
 // firstRows returns the end of as many of some whole rows as the file in hand has room for, by their lines,
 // but of one at least.
 func (p *pipe) firstRows(rows []byte) int {
-	for at, n := 0, 0; at < len(rows); n++ {
-		if n >= p.rows-p.lines {
-			if end := p.rowsEnd(rows[:at]); end > 0 { // else the line end is within quotes
-				return end
-			}
+	room := max(p.rows-p.lines, 1)
+	var ends []int // of lines, from the last that there is room for on
+	for at, n := 0, 1; at < len(rows); n++ {
+		if at += bytes.IndexByte(rows[at:], '\n') + 1; n >= room {
+			ends = append(ends, at)
 		}
-		at += bytes.IndexByte(rows[at:], '\n') + 1
 	}
-	return len(rows)
+	if len(ends) == 0 {
+		return len(rows)
+	}
+	first := sort.Search(len(ends)-1, func(i int) bool { // most often 0: a row can have lines within quotes
+		return p.rowsEnd(rows[:ends[i]]) > 0
+	})
+	return p.rowsEnd(rows[:ends[first]])
 }
 
 // write writes whole rows to the file in hand.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -211,7 +212,11 @@ func TestReceivedRowsOutliveAKill(t *testing.T) {
 		if _, err := in.Write([]byte(clicks(0, 11) + "11,")); err != nil {
 			t.Fatal(err)
 		}
-		waitUntil(t, func() bool { killed.mu.Lock(); defer killed.mu.Unlock(); return killed.ahead == 2 })
+		waitUntil(t, func() bool {
+			killed.mu.Lock()
+			defer killed.mu.Unlock()
+			return len(killed.ahead) == 2
+		})
 		if err := killed.lock.Close(); err != nil { // as the end of the process does
 			t.Fatal(err)
 		}
@@ -226,7 +231,8 @@ func TestReceivedRowsOutliveAKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := clicks(11, 14)[len("user,price,click\n"):]
-		f := mustFeed(t, piped(folder, 4), strings.NewReader(header+next), "000000000000.csv")
+		f := mustFeed(t, piped(folder, 4), strings.NewReader(header+next), "000000000000.csv",
+			"000000000004.csv")
 		if err := ended(t, f); err != nil || f.Received() != 11 {
 			t.Errorf("%d rows received before, error %v", f.Received(), err)
 		}
@@ -235,8 +241,102 @@ func TestReceivedRowsOutliveAKill(t *testing.T) {
 		if got := texts(t, folder); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("files %q, want %q", got, want)
 		}
-		if f.ahead != 3 {
-			t.Errorf("%d files ahead, want 3", f.ahead)
+		if len(f.ahead) != 2 {
+			t.Errorf("%d files ahead, want 2", len(f.ahead))
+		}
+	}
+}
+
+// The names of the files say which rows are in them, so rows that are gone are noticed: those that another
+// training has used and removed.
+func TestRowsThatAreGoneAreAnError(t *testing.T) {
+	const gone = "are gone, as another training has used them"
+	for name, c := range map[string]struct {
+		there []string // of four rows each, but of two in a file that is being written
+		taken []string
+		want  string // in the error; "" for none
+	}{
+		"nothing":              {},
+		"all are new":          {there: []string{"0", "4", "8.part"}},
+		"all but the last":     {there: []string{"8", "12"}, taken: []string{"0", "4", "8"}},
+		"a row that is taken":  {there: []string{"4", "8"}, taken: []string{"0", "4", "8"}},
+		"a part that follows":  {there: []string{"8", "12.part"}, taken: []string{"0", "4", "8"}},
+		"a new training":       {there: []string{"8", "12"}, want: "rows before number 9 " + gone},
+		"a new training, part": {there: []string{"8.part"}, want: "rows before number 9 " + gone},
+		"rows between":         {there: []string{"0", "8"}, want: "rows before number 9 " + gone},
+		"a part after others":  {there: []string{"0", "8.part"}, taken: []string{"0"}, want: gone},
+		"another went on":      {there: []string{"8"}, taken: []string{"0", "4"}, want: gone},
+		"another removed all":  {taken: []string{"0", "4"}, want: "rows from 000000000004.csv on " + gone},
+		"names that are none":  {there: []string{"-4"}, want: "none of the files"},
+	} {
+		folder, taken := t.TempDir(), []string{}
+		file := func(name string) string {
+			n, err := strconv.Atoi(strings.TrimSuffix(name, partName))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprintf("%012d.csv", n)
+		}
+		for _, name := range c.there {
+			n, _ := strconv.Atoi(strings.TrimSuffix(name, partName))
+			rows := clicks(max(n, 0), max(n, 0)+4)
+			if strings.HasSuffix(name, partName) {
+				rows = clicks(n, n+2)
+			}
+			arrive(t, folder, file(name)+strings.TrimPrefix(name, strconv.Itoa(n)), rows)
+		}
+		for _, name := range c.taken {
+			taken = append(taken, file(name))
+		}
+		f, err := StartFeed(t.Context(), piped(folder, 4), "", strings.NewReader(""), taken)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if err := f.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Any number of blocks without a row may come before the first one.
+func TestBlocksWithoutRowsDoNotStopAStream(t *testing.T) {
+	folder := t.TempDir()
+	data := piped(folder, 1)
+	const header = "user,price,click\n"
+	text := header + strings.Repeat("\n", 3*aheadMost) + clicks(0, 3)[len(header):]
+	f := mustFeed(t, data, strings.NewReader(text))
+	s, _, err := Follow(t.Context(), data, "", "", f, func(waited time.Duration) {
+		if waited > time.Minute {
+			t.Fatal("it waits for the first row")
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.First(); got != filepath.Join(folder, fmt.Sprintf("%012d.csv", 3*aheadMost)) {
+		t.Error("the first file is", got)
+	}
+}
+
+// Where columns are known, an input with other columns, or in another order, is refused: its rows would stand
+// below the names of others. A row that has the name of a column somewhere is one.
+func TestAnotherHeaderIsNoRow(t *testing.T) {
+	for begin, want := range map[string]string{
+		"user,price,click\n":            "",
+		"price,user,click\n":            "its columns are price,user,click, and those of the rows",
+		"\"price\", user,click\r\n":     "those of the rows before user,price,click: give it the same",
+		"user,price,age,click\n":        "its columns are user,price,age,click",
+		"user,2,1\n":                    "",
+		"click,2,1\nuser,price,click\n": "",
+	} {
+		folder := t.TempDir()
+		before := mustFeed(t, piped(folder, 4), strings.NewReader(clicks(0, 4)))
+		if err := errors.Join(ended(t, before), before.Stop()); err != nil {
+			t.Fatal(err)
+		}
+		err := ended(t, mustFeed(t, piped(folder, 4), strings.NewReader(begin+"a,1,0\n")))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", begin, err, want)
 		}
 	}
 }
@@ -246,7 +346,7 @@ func TestAFeedWaitsForTheTraining(t *testing.T) {
 	folder := t.TempDir()
 	data := piped(folder, 1)
 	f := mustFeed(t, data, strings.NewReader(clicks(0, 30)))
-	waitUntil(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.ahead == aheadMost })
+	waitUntil(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.ahead) == aheadMost })
 	time.Sleep(20 * time.Millisecond)
 	if n := len(texts(t, folder)); n != aheadMost {
 		t.Errorf("%d files, want %d", n, aheadMost)
@@ -276,7 +376,7 @@ func TestAFeedWaitsForTheTraining(t *testing.T) {
 func TestAStoppedFeedKeepsItsRows(t *testing.T) {
 	folder := t.TempDir()
 	f := mustFeed(t, piped(folder, 1), strings.NewReader(clicks(0, 30)))
-	waitUntil(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.ahead == aheadMost })
+	waitUntil(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.ahead) == aheadMost })
 	if err := f.Stop(); err != nil {
 		t.Fatal(err)
 	}

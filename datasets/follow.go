@@ -234,7 +234,7 @@ func (s *Stream) take(name string) error {
 	if err := s.ledger.add(a); err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
-	s.feed.take()
+	s.feed.take(name)
 	if s.starts != nil {
 		s.addSteps(a)
 		if s.Steps() > math.MaxInt32 { // as roles count

@@ -43,6 +43,7 @@ func FirstFile(ctx context.Context, folder, complete string, feed *Feed, use fun
 				return path, err
 			}
 			passed[name] = now
+			feed.take(name)
 			continue
 		}
 		if over && failed == nil {

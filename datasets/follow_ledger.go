@@ -3,7 +3,6 @@ package datasets
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,11 +89,7 @@ func (l *ledger) create(path string) (err error) {
 	if err := l.write(lines...); err != nil {
 		return err
 	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return syncFolder(filepath.Dir(path))
 }
 
 // add adds a file.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // DataKind names a data set or a file format.
@@ -119,6 +120,9 @@ func (d *Data) Validate() error {
 	if d.Cache != "" && d.Cache != CacheOff && !filepath.IsAbs(d.Cache) {
 		return fmt.Errorf("cache: %q: must be %q or an absolute folder", d.Cache, CacheOff)
 	}
+	if err := d.validateURLs(); err != nil {
+		return err
+	}
 	if err := d.validateFiles(); err != nil {
 		return err
 	}
@@ -139,6 +143,21 @@ func (d *Data) Validate() error {
 	}
 	if err := d.Negatives.Validate(); err != nil {
 		return fmt.Errorf("negatives.%w", err)
+	}
+	return nil
+}
+
+// validateURLs refuses URLs with a key, as s3://KEY:SECRET@bucket/, because results show the job.
+func (d *Data) validateURLs() error {
+	for _, c := range []struct{ key, path string }{
+		{"from", d.From}, {"path", d.Path}, {"train", d.Train}, {"test", d.Test},
+	} {
+		_, address, _ := strings.Cut(c.path, "://")
+		bucket, _, _ := strings.Cut(address, "/")
+		if IsURL(c.path) && strings.Contains(bucket, "@") {
+			return fmt.Errorf("%s: a URL with a user or a key, which results would show: leave it out, and "+
+				"set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", c.key)
+		}
 	}
 	return nil
 }

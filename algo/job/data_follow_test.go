@@ -40,6 +40,7 @@ func TestFollowIsValidated(t *testing.T) {
 		"data.csv, parquet: kind":  func(j *Job) { j.Data.Parquet = j.Data.CSV },
 		"data.complete: only used": func(j *Job) { j.Data.Kind, j.Data.Complete = KindCSV, CompleteRenamed },
 		`data.from: "gs://b"`:      func(j *Job) { j.Data.From = "gs://b" },
+		"data.from: a URL with":    func(j *Job) { j.Data.From = "s3://key:secret@bucket/clicks/" },
 		"data.from, block: only":   func(j *Job) { j.Data.Kind, j.Data.From = KindCSV, FromInput },
 		"data.parquet: standard": func(j *Job) {
 			j.Data.From, j.Data.CSV, j.Data.Parquet = FromInput, nil, j.Data.CSV

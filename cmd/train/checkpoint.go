@@ -152,17 +152,9 @@ func killed(results string) (string, error) {
 	if _, err := os.Stat(results); err == nil {
 		return results, nil
 	}
-	var left, running []string
-	for _, folder := range cli.Unfinished(results) {
-		saved, err := filepath.Glob(filepath.Join(folder, "*", checkpointFolder, "*",
-			checkpoint.ManifestFile))
-		switch {
-		case err != nil || len(saved) == 0:
-		case cli.IsLocked(folder):
-			running = append(running, folder)
-		default:
-			left = append(left, folder)
-		}
+	left, running, err := unfinished(results)
+	if err != nil {
+		return "", err
 	}
 	switch {
 	case len(left) == 1:
@@ -178,6 +170,25 @@ func killed(results string) (string, error) {
 			"(%s): train it again, with the same command", results, left[0])
 	}
 	return results, nil // opening it says what is wrong
+}
+
+// unfinished returns the temporary folders with checkpoints of trainings with these results: of those that
+// were killed, and of those that run.
+func unfinished(results string) (left, running []string, err error) {
+	for _, folder := range cli.Unfinished(results) {
+		saved, err := filepath.Glob(filepath.Join(folder, "*", checkpointFolder, "*",
+			checkpoint.ManifestFile))
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case len(saved) == 0:
+		case cli.IsLocked(folder):
+			running = append(running, folder)
+		default:
+			left = append(left, folder)
+		}
+	}
+	return left, running, nil
 }
 
 // openResumed opens the checkpoint to resume: the newest of the results that is intact, or the one that is

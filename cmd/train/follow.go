@@ -118,10 +118,34 @@ func (f *flags) checkBeforeStream(given *pflag.FlagSet) error {
 	if err := f.check(given); err != nil {
 		return err
 	}
-	if err := f.change(&j, given); err != nil || f.out == "" {
+	if err := f.change(&j, given); err != nil {
 		return err
 	}
-	return cli.CheckNew(f.out)
+	return f.checkBegins()
+}
+
+// checkBegins refuses to begin a training on rows that arrive where one that was killed has begun: the new
+// one would not see the rows that the old one has used up.
+func (f *flags) checkBegins() error {
+	if f.out == "" {
+		return nil
+	}
+	if err := cli.CheckNew(f.out); err != nil {
+		return err
+	}
+	left, running, err := unfinished(f.out)
+	switch {
+	case err != nil:
+		return err
+	case len(running) > 0:
+		return cli.UsageError("give --out another folder", "--out %s: the training with these results is "+
+			"still running", f.out)
+	case len(left) > 0:
+		return cli.UsageError(fmt.Sprintf("continue it with --resume %s --out %s, or move %s away to begin "+
+			"another", quoted(f.out), quoted(nextFolder(f.out)), quoted(left[0])),
+			"--out %s: a training with these results was killed, and has checkpoints", f.out)
+	}
+	return nil
 }
 
 // checkFollow refuses flags that do not go with rows that arrive.
@@ -192,6 +216,9 @@ func (p *program) openFollowed(ctx context.Context, j *job.Job, f *flags, w *wai
 	case f.stream != nil:
 		return nil
 	case c.begin == nil:
+		if err := f.checkBegins(); err != nil {
+			return err
+		}
 		feed, err := feedAfter(nil)
 		if err == nil {
 			f.stream, f.opened, err = datasets.Follow(ctx, j.Data, dataDir, "", feed, w.waiting)

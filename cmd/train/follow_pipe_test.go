@@ -144,4 +144,17 @@ func TestAKilledPipeGoesOnWithItsBits(t *testing.T) {
 	if err != nil || len(left) != 1 {
 		t.Errorf("there are still the rows %q", left)
 	}
+	refused := func(p *piping, want string) {
+		t.Helper()
+		_ = p.in.Close() // it may have ended
+		err := p.Wait()
+		said := strings.Join(strings.Fields(p.said.String()), " ")
+		if err == nil || !strings.Contains(said, want) {
+			t.Errorf("error %v, want %q in\n%s", err, want, p.said)
+		}
+	}
+	first := filepath.Join(place, "0")
+	refused(begin("0"), "--out "+first+": a training with these results was killed, and has checkpoints "+
+		"train: hint: continue it with --resume "+first+" --out "+first+"-2, or move ")
+	refused(startPiping(t, first+"-again", "--resume", first), "are gone, as another training has used them")
 }

@@ -3,6 +3,7 @@ package decode
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -218,8 +219,13 @@ func stringEnd(text []byte) int {
 	}
 }
 
-// jsonHead is the number of rows whose members are the columns of JSON lines that no job describes.
-const jsonHead = 1000
+// The members of the first rows are the columns of JSON lines that no job describes: of jsonHead rows, or of
+// those within jsonHeadBytes. More than jsonColumnsMax names are an error, because such names are values.
+const (
+	jsonHead       = 1000
+	jsonHeadBytes  = 16 << 20
+	jsonColumnsMax = 20_000
+)
 
 // jsonReader reads JSON lines one by one.
 type jsonReader struct {
@@ -235,7 +241,7 @@ func newJSONReader(in *input.Input) (*jsonReader, error) {
 	r := &jsonReader{lines: input.NewLineReader(in)}
 	known := map[string]bool{}
 	var names []string
-	for len(r.head) < jsonHead {
+	for size := 0; len(r.head) < jsonHead && size < jsonHeadBytes; {
 		line, err := r.lines.NextLine()
 		if err == io.EOF {
 			break
@@ -243,6 +249,7 @@ func newJSONReader(in *input.Input) (*jsonReader, error) {
 		if err != nil {
 			return nil, err
 		}
+		size += len(line)
 		r.head, r.at = append(r.head, slices.Clone(line)), append(r.at, r.lines.Line())
 		if s := (jsonScanner{bytes.TrimLeft(line, blanks)}); json.Valid(line) && s.text[0] == '{' {
 			for s.take('{'); s.more('}'); {
@@ -253,6 +260,11 @@ func newJSONReader(in *input.Input) (*jsonReader, error) {
 				s.take(':')
 				s.value()
 			}
+		}
+		if len(names) > jsonColumnsMax {
+			return nil, fmt.Errorf("%s:%d: the objects up to here have members of more than %d names, and "+
+				"each is a column: write an id as a value, not as a name", in.Name, r.lines.Line(),
+				jsonColumnsMax)
 		}
 	}
 	separators := slices.Repeat([]string{ListSeparator}, len(names))

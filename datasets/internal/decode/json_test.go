@@ -3,6 +3,7 @@ package decode
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -173,5 +174,32 @@ func TestColumnsOfJSONLines(t *testing.T) {
 		if kind, problem := r.Kind(i); kind != want.kind || (problem == "") != want.usable {
 			t.Errorf("column %s: kind %v, problem %q", r.Columns[i], kind, problem)
 		}
+	}
+}
+
+// The head of JSON lines has a bound, and so have the names in it: a file of ids as names is refused.
+func TestTheHeadOfJSONLinesIsBounded(t *testing.T) {
+	open := func(lines int, line func(n int) string) (*jsonReader, error) {
+		var text strings.Builder
+		for n := range lines {
+			text.WriteString(line(n))
+		}
+		in := input.Plain("x", strings.NewReader(text.String()))
+		in.JSON = true
+		return newJSONReader(in)
+	}
+	long := `{"a":"` + strings.Repeat("x", jsonHeadBytes/20) + "\"}\n"
+	if r, err := open(25, func(int) string { return long }); err != nil || len(r.head) != 20 {
+		t.Fatalf("a head of %v, error %v", r, err)
+	}
+	_, err := open(jsonHead, func(n int) string {
+		var line strings.Builder
+		for i := range jsonColumnsMax / 100 {
+			fmt.Fprintf(&line, `,"%d-%d":1`, n, i)
+		}
+		return "{" + line.String()[1:] + "}\n"
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "x:101: the objects up to here have members of more") {
+		t.Error(err)
 	}
 }

@@ -109,14 +109,12 @@ func New(name string, r io.Reader) (*Input, error) {
 		buffered.Discard(5)
 		in.Begin += 5
 	}
-	begin, _ = buffered.Peek(min(buffered.Buffered(), 64)) // no more than is there: a pipe may wait for long
-	in.JSON = isJSONLines(begin)
-	in.text = buffered
 	first, _ := buffered.Peek(4)
 	if order, ok := utf16Order(first); ok {
 		in.Encoding = "utf-16"
-		in.text = unicode.UTF16(order, unicode.UseBOM).NewDecoder().Reader(buffered)
+		buffered = bufio.NewReader(unicode.UTF16(order, unicode.UseBOM).NewDecoder().Reader(buffered))
 	}
+	in.text, in.JSON = buffered, isJSONLines(buffered)
 	return in, nil
 }
 
@@ -160,10 +158,25 @@ func IsParquet(path string) (bool, error) {
 	return isParquet(magic), nil
 }
 
-// isJSONLines reports whether the beginning of a text is that of an object with a member.
-func isJSONLines(begin []byte) bool {
-	inside, found := bytes.CutPrefix(bytes.TrimLeft(begin, " \t\r\n"), []byte{'{'})
-	return found && bytes.HasPrefix(bytes.TrimLeft(inside, " \t"), []byte{'"'})
+// isJSONLines reports whether a text begins with an object with a member. It reads no further than to the
+// byte that tells, because a pipe may wait for long.
+func isJSONLines(text *bufio.Reader) bool {
+	opened := false
+	for n := 1; ; n++ {
+		begin, err := text.Peek(n)
+		if err != nil { // the end, or more blanks than the buffer holds
+			return false
+		}
+		switch c := begin[n-1]; {
+		case opened && c == '"':
+			return true
+		case c == ' ' || c == '\t' || !opened && (c == '\r' || c == '\n'):
+		case c == '{' && !opened:
+			opened = true
+		default:
+			return false
+		}
+	}
 }
 
 // foreign says what to do with a file that is no text of rows, by its first bytes; "" if it may be one.

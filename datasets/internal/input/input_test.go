@@ -153,3 +153,24 @@ func TestPipesAreReadOnce(t *testing.T) {
 		t.Errorf("%q is left, error %v", text, err)
 	}
 }
+
+// JSON lines are known by their first byte that is no blank, however many come before, also in UTF-16.
+func TestJSONLinesAreRecognised(t *testing.T) {
+	blanks := strings.Repeat(" \r\n", 1000)
+	for text, want := range map[string]bool{
+		`{"a":1}`: true, blanks + `{` + blanks[:1] + `"a":1}`: true,
+		"\xef\xbb\xbf{\"a\":1}": true, "{\t\"a": true,
+		"{}": false, "a,b\n": false, "": false, blanks: false, "{\n": false,
+		strings.Repeat("\n", 1<<17) + `{"a"`:                                            false,
+		"\xff\xfe" + strings.Join(strings.Split(blanks+`{"a":1}`, ""), "\x00") + "\x00": true,
+		"\xff\xfea\x00,\x00b\x00":                                                       false,
+	} {
+		in, err := New("x", strings.NewReader(text))
+		if err == nil && in.JSON != want {
+			t.Errorf("%.20q: JSON %t, want %t", text, in.JSON, want)
+		}
+		if err != nil && text != "{\n" {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+}
