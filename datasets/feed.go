@@ -68,10 +68,13 @@ func StartFeed(ctx context.Context, data job.Data, dataDir string, input io.Read
 	for _, name := range taken {
 		known[name] = true
 	}
-	if data.From == job.FromInput {
+	switch {
+	case data.From == job.FromInput:
 		f.from = "standard input"
-		err = f.startPipe(&data, input, known)
-	} else {
+		err = f.startPipe(f.newPipe(&data), input, known)
+	case data.FromTopic():
+		err = f.startTopic(ctx, f.newPipe(&data), data.From, known)
+	default:
 		err = f.startObjects(ctx, data.From, known)
 	}
 	if err != nil {
@@ -98,8 +101,8 @@ func (f *Feed) Stop() error {
 	return f.lock.Close()
 }
 
-// Received returns the number of lines of the standard input, without a header, that an earlier training has
-// received: what is read now follows them.
+// Received returns the number of lines of the standard input, without a header, or of messages of a topic
+// that an earlier training has received: what is read now follows them.
 func (f *Feed) Received() int {
 	if f == nil {
 		return 0

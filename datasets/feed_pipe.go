@@ -37,9 +37,11 @@ type pipe struct {
 	before  int    // lines before the file in hand
 	first   bool   // no file was cut yet
 
-	part  *os.File // the file in hand; nil before its first row
-	lines int      // of that file
-	timer *time.Timer
+	part *os.File // the file in hand; nil before its first row
+	// cutting, if not nil, is called before a file gets its name, with the lines of all files up to this one.
+	cutting func(lines int) error
+	lines   int // of that file
+	timer   *time.Timer
 }
 
 // The extensions of the files.
@@ -49,12 +51,17 @@ const csvExtension, jsonExtension = ".csv", ".jsonl"
 // follow from it.
 const firstBlocks = 10
 
+// newPipe returns a pipe for the rows that data describe.
+func (f *Feed) newPipe(data *job.Data) *pipe {
+	block := data.Block.Resolved()
+	return &pipe{Feed: f, rows: block.Rows, time: time.Duration(block.Time / unit.Nanosecond),
+		table: data.CSV}
+}
+
 // startPipe begins to read standard input.
-func (f *Feed) startPipe(data *job.Data, in io.Reader, known map[string]bool) error {
+func (f *Feed) startPipe(p *pipe, in io.Reader, known map[string]bool) error {
 	f.mu.Lock() // against the timer of a file that is gone on with
 	defer f.mu.Unlock()
-	block := data.Block.Resolved()
-	p := &pipe{Feed: f, rows: block.Rows, time: time.Duration(block.Time / unit.Nanosecond), table: data.CSV}
 	names, err := f.countAhead(known)
 	if err != nil {
 		return err
@@ -396,6 +403,11 @@ func (p *pipe) cutFile() error {
 	p.timer.Stop()
 	part := p.part
 	p.before, p.lines, p.part, p.first = p.before+p.lines, 0, nil, false
+	if p.cutting != nil {
+		if err := p.cutting(p.before); err != nil {
+			return errors.Join(err, part.Close())
+		}
+	}
 	return p.finish(part)
 }
 

@@ -81,8 +81,9 @@ type Data struct {
 	Complete string `yaml:"complete,omitempty"`
 	// From is where the files of kind follow come from. Empty: other programs write them. "-" is rows of CSV
 	// or JSON lines on standard input, and s3://bucket/folder/ objects as they appear there, without those of
-	// folders within, in programs that import package datasets/blob. They are kept in the folder of Path
-	// until a checkpoint has their rows.
+	// folders within, in programs that import package datasets/blob. kafka://broker:9092/topic is the
+	// messages of a topic, each an object of JSON, in programs that import package datasets/kafka. Rows are
+	// kept in the folder of Path until a checkpoint has them.
 	From string `yaml:"from,omitempty"`
 	// Block says how standard input is cut into files.
 	Block Block `yaml:"block,omitempty"`

@@ -40,20 +40,24 @@ func (b Block) Resolved() Block {
 // validateFrom checks where the files of kind follow come from.
 func (d *Data) validateFrom() error {
 	switch {
-	case d.From != "" && d.From != FromInput && !strings.HasPrefix(d.From, "s3://"):
-		return fmt.Errorf(`from: %q: must be "-" for standard input, or s3://BUCKET/FOLDER/`, d.From)
-	case d.From == FromInput && d.Parquet != nil:
-		return errors.New("parquet: standard input is text: describe its columns with csv")
+	case d.From != "" && d.From != FromInput && !strings.HasPrefix(d.From, "s3://") && !d.FromTopic():
+		return fmt.Errorf(`from: %q: must be "-" for standard input, s3://BUCKET/FOLDER/ or `+
+			"kafka://BROKER:PORT/TOPIC", d.From)
+	case (d.From == FromInput || d.FromTopic()) && d.Parquet != nil:
+		return errors.New("parquet: the rows of from are text: describe their columns with csv")
 	case d.From != "" && d.Complete == CompleteFollowed:
 		return fmt.Errorf("complete: %q: only without from, whose files are renamed", d.Complete)
-	case d.From != FromInput && d.Block != (Block{}):
-		return errors.New(`block: only used with from: "-"`)
+	case d.From != FromInput && !d.FromTopic() && d.Block != (Block{}):
+		return errors.New(`block: only used with from: "-" or kafka://…`)
 	case d.Block.Rows < 0 || d.Block.Time < 0 || d.Block.Time > unit.Hour:
 		return fmt.Errorf("block: %d rows, %v: want at least 1 row and a time of at most an hour",
 			d.Block.Rows, d.Block.Time)
 	}
 	return nil
 }
+
+// FromTopic reports whether rows are the messages of a topic.
+func (d *Data) FromTopic() bool { return strings.HasPrefix(d.From, "kafka://") }
 
 // Format returns the format of the files: KindCSV or KindParquet for kind follow, else Kind.
 func (d *Data) Format() DataKind {

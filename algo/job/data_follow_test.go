@@ -42,13 +42,13 @@ func TestFollowIsValidated(t *testing.T) {
 		`data.from: "gs://b"`:      func(j *Job) { j.Data.From = "gs://b" },
 		"data.from: a URL with":    func(j *Job) { j.Data.From = "s3://key:secret@bucket/clicks/" },
 		"data.from, block: only":   func(j *Job) { j.Data.Kind, j.Data.From = KindCSV, FromInput },
-		"data.parquet: standard": func(j *Job) {
+		"data.parquet: the rows of from": func(j *Job) {
 			j.Data.From, j.Data.CSV, j.Data.Parquet = FromInput, nil, j.Data.CSV
 		},
 		"data.complete: \"followed\": only without": func(j *Job) {
 			j.Data.From, j.Data.Complete = FromInput, CompleteFollowed
 		},
-		`data.block: only used with from: "-"`: func(j *Job) { j.Data.Block.Rows = 5 },
+		`data.block: only used with from: "-" or kafka`: func(j *Job) { j.Data.Block.Rows = 5 },
 		"data.block: -1 rows, 0": func(j *Job) {
 			j.Data.From, j.Data.Block.Rows = FromInput, -1
 		},

@@ -87,8 +87,12 @@ func startFeed(ctx context.Context, data job.Data, dataDir string, in io.Reader,
 	log io.Writer) (*datasets.Feed, error) {
 	feed, err := datasets.StartFeed(ctx, data, dataDir, in, taken)
 	if n := feed.Received(); err == nil && n > 0 {
-		fmt.Fprintf(log, "train: %s of standard input came before, of which the last are in %s: the input "+
-			"goes on with the next\n", plural(n, "row"), data.Path)
+		from := "standard input"
+		if data.FromTopic() {
+			from = data.From
+		}
+		fmt.Fprintf(log, "train: %s of %s came before, of which the last are in %s: the input goes on with "+
+			"the next\n", plural(n, "row"), from, data.Path)
 	}
 	return feed, err
 }

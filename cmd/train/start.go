@@ -33,16 +33,17 @@ func (t *table) register(fs *pflag.FlagSet) {
 	fs.StringVar(&t.file, "data", "", "train on this `FILE`, delimited text with a header, plain or "+
 		"compressed, or Parquet, whose columns are inferred; in mode hybrid unless --mode says more")
 	fs.StringVar(&t.follow, "follow", "", "train on the files that arrive in this `FOLDER`, without an end, "+
-		"and predict each before; or on rows of standard input (-), or on objects as they appear in "+
-		"s3://BUCKET/FOLDER/; columns are inferred from the first file, as with --data; see docs/online.md")
+		"and predict each before; or on rows of standard input (-), on objects as they appear in "+
+		"s3://BUCKET/FOLDER/, or on messages of kafka://BROKER:9092/TOPIC; columns are inferred from the "+
+		"first rows, as with --data; see docs/online.md")
 	fs.StringVar(&t.complete, "complete", job.CompleteRenamed, "with --follow, take a file by this `RULE`: "+
 		"renamed, when it is there, or followed, when there is one with a later name")
-	fs.StringVar(&t.spool, "spool", "", "with --follow - or s3://, keep rows in this `FOLDER` until a "+
-		"checkpoint has them (default: beside --out, with .rows at the end of its name)")
+	fs.StringVar(&t.spool, "spool", "", "with --follow -, s3:// or kafka://, keep rows in this "+
+		"`FOLDER` until a checkpoint has them (default: beside --out, with .rows at the end of its name)")
 	fs.IntVar(&t.blockRows, "block-rows", 0,
-		"with --follow -, train when this `NUMBER` of rows has come (default 10000)")
-	fs.DurationVar(&t.blockTime, "block-time", 0, "with --follow -, train on the rows that have come when "+
-		"this `TIME` has passed (default 1s)")
+		"with --follow - or kafka://, train when this `NUMBER` of rows has come (default 10000)")
+	fs.DurationVar(&t.blockTime, "block-time", 0, "with --follow - or kafka://, train on the rows that "+
+		"have come when this `TIME` has passed (default 1s)")
 	fs.StringVar(&t.label, "label", "",
 		"with --data, learn to predict this `COLUMN` (default: label, click, clicked, target or y)")
 	fs.StringVar(&t.positive, "positive", "",
@@ -71,12 +72,13 @@ func (t *table) check(given *pflag.FlagSet) error {
 	if given.Changed("complete") && t.follow == "" {
 		return cli.UsageError("a job file has it as data.complete", "--complete needs --follow")
 	}
+	from := job.Data{From: t.source()}
 	for _, name := range []string{"spool", "block-rows", "block-time"} {
-		sources := "-"
+		sources, ok := "- or kafka://", from.From == job.FromInput || from.FromTopic()
 		if name == "spool" {
-			sources = "- or s3://"
+			sources, ok = "-, s3:// or kafka://", from.From != ""
 		}
-		if given.Changed(name) && t.follow != job.FromInput && (name != "spool" || t.source() == "") {
+		if given.Changed(name) && !ok {
 			return cli.UsageError("see docs/online.md", "--%s: only with --follow %s", name, sources)
 		}
 	}
