@@ -79,8 +79,8 @@ rows: {init: 0.03, optimizer: {kind: rowwise-adagrad, rate: 0.25, epsilon: 1e-6}
 	base := defaultRowsOf(opt.RowwiseAdagrad, 0.25, 1e-6)
 	faster, adam := base, base
 	faster.Rate, faster.Schedule.WarmUp, adam.Kind = 0.5, 9, opt.Adam
-	want := []RowSettings{{base, 0.03, "fp32"}, {faster, 0.03, "fp32"}, {adam, 0, "fp32"},
-		{base, 0.03, "bf16"}}
+	want := []RowSettings{{base, 0.03, "fp32", 0, 0}, {faster, 0.03, "fp32", 0, 0},
+		{adam, 0, "fp32", 0, 0}, {base, 0.03, "bf16", 0, 0}}
 	if got := j.RowSettings(); !slices.Equal(got, want) {
 		t.Errorf("settings %+v, want %+v", got, want)
 	}
@@ -145,7 +145,7 @@ func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
 			"have precision bf16 and fp32"},
 		"hot rows": {SlotSetting{Init: new(0.)}, func(j *Job) { j.Rows.Hot.Share = 0.5 },
 			"data.slots: slot user has settings of its own for its rows, and rows.hot needs those of " +
-				"section rows: leave it out, or leave out the slot's optimizer, init and precision"},
+				"section rows: leave it out, or leave out what the slot has of its own"},
 		"GPU": {SlotSetting{Precision: "fp16"}, func(j *Job) { j.Model.Device.CUDA = true },
 			"model.device needs those"},
 	} {
