@@ -64,7 +64,6 @@ func (c *candidates) admit(step int, sign uint64) bool {
 	one := Candidate{Sign: sign}
 	if at := c.old.find(sign, hash); at >= 0 {
 		one = c.old.slots[at]
-		one.Old = false
 		c.old.remove(at)
 	}
 	one.count(now)
@@ -201,7 +200,6 @@ func (t *Table) AddCandidates(all []Candidate) error {
 		case !one.Old:
 			c.insert(one, hash)
 		case c.old.used < c.most:
-			one.Old = false
 			c.old.insert(one, hash)
 		}
 	}
