@@ -222,3 +222,35 @@ func TestEveryModeLetsRowsAge(t *testing.T) {
 		}
 	}
 }
+
+// A PS that no step asks for a while makes up for what should have expired there, also in a training that goes
+// on: what it has made up for is saved.
+func TestPSsThatAreNotAskedMakeUpForIt(t *testing.T) {
+	j := cutJob(job.Hybrid, 1, 7)
+	j.Rows.Admission, j.Rows.Expiry, j.Training.GlobalBatch, j.Training.Staleness = 0, 4, 2, new(0)
+	run := func(o train.Options) *train.Result {
+		data := agingData()
+		data.Size = 2
+		o.End = 60
+		result, err := train.Run(t.Context(), j, data, data.All, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	folder := t.TempDir()
+	whole := run(train.Options{SaveEvery: 1, Save: func(step int, state exec.State) error {
+		if step%7 == 6 {
+			return saver(checkpoint.StepFolder(folder, step), j)(state)
+		}
+		return nil
+	}})
+	for step := 6; step < 60; step += 7 {
+		model := mustOpen(t, checkpoint.StepFolder(folder, step))
+		rest := run(train.Options{Begin: train.Begin{Step: step, Model: model}})
+		if rest.RowsDigest != whole.RowsDigest || rest.EvictedRows != whole.EvictedRows {
+			t.Errorf("from step %d on, %d rows have expired, and without the cut %d", step, rest.EvictedRows,
+				whole.EvictedRows)
+		}
+	}
+}
