@@ -64,9 +64,9 @@ type Rows struct {
 	// Admission is the probability that an id without a row gets one in a step that reads it, in (0, 1];
 	// until then it reads as zeros and learns nothing. 0 means 1.
 	Admission float64 `yaml:"admission"`
-	// AdmissionCount is the number of steps that read an id without a row until the last of them gives it one,
-	// up to 255; until then it reads as zeros and learns nothing. 0 and 1 give it one at once. It goes with
-	// none of admission, hot rows and rows on GPUs.
+	// AdmissionCount is the number of steps that read an id without a row until the last of them gives it
+	// one, up to 255; until then it reads as zeros and learns nothing. 0 and 1 give it one at once. It goes
+	// with none of admission, hot rows and rows on GPUs.
 	AdmissionCount int `yaml:"admission-count,omitempty"`
 	// AdmissionCandidates bounds the ids without rows whose steps a table of a PS counts, which take up to 42
 	// bytes each. With more, or with expiry, those are forgotten that were not read for long, and begin at 0

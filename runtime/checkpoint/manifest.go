@@ -241,8 +241,8 @@ type Server struct {
 
 // counters returns what the table remembers besides rows.
 func (s Server) counters() table.Counters {
-	return table.Counters{Hand: s.Hand, Swept: s.Swept, Evicted: s.Evicted, Outcomes: table.Outcome{Applied: s.Applied,
-		Missing: s.Missing, Refused: s.Refused, Evicted: s.Lost, NonFinite: s.NonFinite}}
+	return table.Counters{Hand: s.Hand, Swept: s.Swept, Evicted: s.Evicted, Outcomes: table.Outcome{
+		Applied: s.Applied, Missing: s.Missing, Refused: s.Refused, Evicted: s.Lost, NonFinite: s.NonFinite}}
 }
 
 func serverOf(rows int, c table.Counters) Server {

@@ -140,7 +140,7 @@ func TestRowsThatAgeContinueInProcesses(t *testing.T) {
 	s.Training.Rows.Expiry, s.Training.Rows.AdmissionCount = 7, 2
 	model, step := s.interrupted(t)
 	s.Training.Roles.Ranks, s.Training.Roles.EmbeddingPSs = 2, 3
-	if want := s.mustEqualSequential(t, s.resumed(t, model, step)); want.EvictedRows == 0 {
+	if want := s.mustEqualSequential(t, s.resumed(t, model, step)); want.ExpiredRows == 0 {
 		t.Error("no row has expired")
 	}
 }

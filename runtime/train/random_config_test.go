@@ -50,9 +50,7 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 			for _, choice := range result.HotChoices {
 				promoted, demoted = promoted+choice.Promoted, demoted+choice.Demoted
 			}
-			if c.training.Rows.Eviction != job.SecondChance {
-				expired += result.EvictedRows
-			}
+			expired += result.ExpiredRows
 			for _, rows := range c.training.RowSettings() {
 				counted += rows.AdmissionCount / 2
 			}
@@ -70,8 +68,8 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 		"hot on the way, and %d cold; in %d, slots differ in dimension; %d rows have expired", trained,
 		differences, ended, promoted, demoted, unequal, expired)
 	if *seed < 0 && min(promoted, demoted, unequal, expired, counted) == 0 {
-		t.Error("no row has become hot, or cold again, on the way, or has expired, or has waited for a count " +
-			"of steps, or all slots have one dimension")
+		t.Error("no row has become hot, or cold again, on the way, or has expired, or has waited for a " +
+			"count of steps, or all slots have one dimension")
 	}
 	if ended > count/20 {
 		t.Errorf("%d configurations could not be trained, beside %d that could", ended, trained)

@@ -41,8 +41,8 @@ func (t *Table) Lookup(signs []uint64, dst []float32) error {
 //
 // With a pool, rows behind a sign that is refused with an error may have been copied, too.
 //
-// With Config.AdmissionCount, the step creates an absent row that is the last of as many steps which have read
-// the sign, and otherwise reads zeros. Several reads in a step count once, and a sign that is read seldom may be
+// With Config.AdmissionCount, it creates an absent row if it is the last of as many steps that have read the
+// sign, and otherwise reads zeros. Several reads in a step count once, and a sign that is read seldom may be
 // forgotten meanwhile.
 //
 // Source: Persia's admit_probability. Deviation: Persia draws again at every lookup,

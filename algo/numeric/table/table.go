@@ -192,6 +192,9 @@ func (t *Table) Dim() int { return t.config.Dim }
 // Evicted returns the number of rows evicted or expired so far.
 func (t *Table) Evicted() int { return t.evicted }
 
+// Expires reports whether rows expire. If they do, none are evicted.
+func (t *Table) Expires() bool { return t.config.Expiry > 0 }
+
 // Outcomes returns the sum of the outcomes of every Apply so far.
 func (t *Table) Outcomes() Outcome { return t.outcomes }
 

@@ -206,8 +206,8 @@ func (p *plan) train(ctx context.Context, set dataSet, c *course, o report.Optio
 		if i == 0 {
 			reference = predicted
 		} else if set.shared {
-			result.RowDeviation = metric.AUCRowDeviation([][]float32{predicted}, [][]float32{reference}, labels,
-				resamples, 1)
+			result.RowDeviation = metric.AUCRowDeviation([][]float32{predicted}, [][]float32{reference},
+				labels, resamples, 1)
 		}
 		c.Arms = append(c.Arms, *result)
 	}

@@ -13,7 +13,8 @@ import (
 // what never takes effect changes nothing. Where nearly all rows go, AUC does, too.
 func TestArmsForgetWhatTheySay(t *testing.T) {
 	p := &plan{Seed: 1, Seeds: 2, Drift: 0.1, Days: 2, RowsPerDay: 3200, Batch: 64, Steps: 5,
-		Arms: []arm{{}, {Expiry: 5}, {Expiry: 1000}, {Count: 3}, {Count: 1}, {Capacity: 0.5}, {Lottery: 0.001}}}
+		Arms: []arm{{}, {Expiry: 5}, {Expiry: 1000}, {Count: 3}, {Count: 1}, {Capacity: 0.5},
+			{Lottery: 0.001}}}
 	courses, err := p.measure(t.Context(), report.Options{Folder: t.TempDir(),
 		Progress: func(int, int, string) {}})
 	if err != nil {

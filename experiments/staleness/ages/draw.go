@@ -42,7 +42,8 @@ func quality(courses []course, arm int) (q judge.Quality) {
 func (p *plan) draw(courses []course) *report.Report {
 	r := &report.Report{Notes: []string{fmt.Sprintf("AUC, rows and memory are of the second half of the "+
 		"rows; a block of %d steps of %d rows is predicted, then trained on. Bytes are %d a row beside its "+
-		"values, and %d an id that waits for one. Row gradients are lost if their id had no row.", p.Steps, p.Batch, table.Overhead, table.CandidateBytes)}}
+		"values, and %d an id that waits for one. Row gradients are lost if their id had no row.", p.Steps,
+		p.Batch, table.Overhead, table.CandidateBytes)}}
 	_, absent := p.sets()
 	r.Notes = append(r.Notes, absent...)
 	var drawn []func()
