@@ -42,8 +42,9 @@ func quality(courses []course, arm int) (q judge.Quality) {
 func (p *plan) draw(courses []course) *report.Report {
 	r := &report.Report{Notes: []string{fmt.Sprintf("AUC, rows and memory are of the second half of the "+
 		"rows; a block of %d steps of %d rows is predicted, then trained on. Bytes are %d a row beside its "+
-		"values, and %d an id that waits for one. Row gradients are lost if their id had no row.", p.Steps,
-		p.Batch, table.Overhead, table.CandidateBytes)}}
+		"values, and %d an id that waits for one. Row gradients are lost if their id had no row. Figures "+
+		"leave out arms that lose more than %g.", p.Steps, p.Batch, table.Overhead, table.CandidateBytes,
+		figureMost)}}
 	_, absent := p.sets()
 	r.Notes = append(r.Notes, absent...)
 	var drawn []func()
@@ -93,6 +94,9 @@ func (p *plan) table(of []course, own []*judge.Comparison) cli.Table {
 	return t
 }
 
+// figureMost is the largest loss of AUC in a figure, so that arms that one might choose can be told apart.
+const figureMost = 0.03
+
 // figure returns the figure of a data set.
 func (p *plan) figure(of []course, own []*judge.Comparison) report.Figure {
 	f := report.Figure{Name: of[0].Set, Title: of[0].Set + ": what forgetting costs, and saves",
@@ -102,7 +106,7 @@ func (p *plan) figure(of []course, own []*judge.Comparison) report.Figure {
 	for color, kind := range kinds {
 		line := report.Line{Name: kind.name, Color: color}
 		for i, a := range p.Arms {
-			if i > 0 && kind.has(a) {
+			if i > 0 && kind.has(a) && own[i-1].AUC.Estimate > -figureMost {
 				bytes := mean(of, func(c *course) float64 { return c.Arms[i].Bytes })
 				line.Points = append(line.Points, report.IntervalPoint(100*bytes/all, own[i-1].AUC))
 			}
