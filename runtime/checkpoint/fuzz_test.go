@@ -9,9 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"tandem/algo/numeric/table"
-
 	"tandem/algo/exec/dense"
+	"tandem/algo/numeric/table"
 )
 
 // A manifest is read as it was written or refused; no text crashes the reader.
