@@ -28,6 +28,12 @@ type SlotSetting struct {
 	// Precision is the form of the values of the slot's rows, fp32, bf16 or fp16, the same for all slots of a
 	// group; absent: that of section rows.
 	Precision string `yaml:"precision,omitempty"`
+	// Expiry is that of the slot's rows, in steps, and 0 for rows that stay, the same for all slots of a
+	// group; absent: that of section rows.
+	Expiry *int `yaml:"expiry,omitempty"`
+	// AdmissionCount is that of the slot's rows, the same for all slots of a group; absent: that of section
+	// rows.
+	AdmissionCount *int `yaml:"admission-count,omitempty"`
 	// HashStack makes the embedding of an id the sum of one row from each of several
 	// rounds, in a table of a fixed size; all slots of a group have the same.
 	HashStack batch.HashStack `yaml:"hash-stack,omitempty"`
@@ -107,6 +113,12 @@ func validateSlots(settings []SlotSetting) error {
 			return fmt.Errorf("slots[%d].init = %g; want 0 to %g", i, *s.Init, RowInitMax)
 		case s.Precision != "" && !slices.Contains(table.Precisions(), s.Precision):
 			return fmt.Errorf("slots[%d].precision = %s", i, Unknown(s.Precision, table.Precisions()))
+		case s.Expiry != nil && !(*s.Expiry >= 0 && *s.Expiry <= RowsMax):
+			return fmt.Errorf("slots[%d].expiry = %d; want 0 to %d steps; 0 is never", i, *s.Expiry, RowsMax)
+		case s.AdmissionCount != nil &&
+			!(*s.AdmissionCount >= 0 && *s.AdmissionCount <= table.AdmissionCountMax):
+			return fmt.Errorf("slots[%d].admission-count = %d; want 0 to %d steps", i, *s.AdmissionCount,
+				table.AdmissionCountMax)
 		}
 		if s.Optimizer != nil {
 			if err := s.Optimizer.Validate(); err != nil {

@@ -12,15 +12,17 @@ import (
 
 // RowSettings are what a slot can have of its own in the place of section rows.
 type RowSettings struct {
-	Optimizer opt.RowSpec
-	Init      float64
-	Precision string
+	Optimizer      opt.RowSpec
+	Init           float64
+	Precision      string
+	Expiry         int
+	AdmissionCount int
 }
 
 // RowSettings returns the settings of the rows of every class: see batch.Slot. Class 0 has those of section
 // rows, and the others those that slots have of their own, in the order of data.slots.
 func (j *Job) RowSettings() []RowSettings {
-	classes := []RowSettings{{j.Rows.Optimizer, j.Rows.Init, j.Rows.Precision}}
+	classes := []RowSettings{j.rowSettings(&SlotSetting{})}
 	for i := range j.Data.Slots {
 		if own := j.rowSettings(&j.Data.Slots[i]); own.classIn(classes) < 0 {
 			classes = append(classes, own)
@@ -34,18 +36,26 @@ func (j *Job) RowSettings() []RowSettings {
 func (s RowSettings) classIn(classes []RowSettings) int {
 	return slices.IndexFunc(classes, func(other RowSettings) bool {
 		return s.Optimizer.Effective() == other.Optimizer.Effective() && s.Init == other.Init &&
-			s.Precision == other.Precision
+			s.Precision == other.Precision && s.Expiry == other.Expiry &&
+			max(s.AdmissionCount, 1) == max(other.AdmissionCount, 1)
 	})
 }
 
 // rowSettings returns the settings of the rows of a slot.
 func (j *Job) rowSettings(s *SlotSetting) RowSettings {
-	own := RowSettings{j.Rows.Optimizer, j.Rows.Init, cmp.Or(s.Precision, j.Rows.Precision)}
+	own := RowSettings{j.Rows.Optimizer, j.Rows.Init, cmp.Or(s.Precision, j.Rows.Precision), j.Rows.Expiry,
+		j.Rows.AdmissionCount}
 	if s.Optimizer != nil {
 		own.Optimizer = *s.Optimizer
 	}
 	if s.Init != nil {
 		own.Init = *s.Init
+	}
+	if s.Expiry != nil {
+		own.Expiry = *s.Expiry
+	}
+	if s.AdmissionCount != nil {
+		own.AdmissionCount = *s.AdmissionCount
 	}
 	return own
 }
@@ -74,7 +84,7 @@ func (j *Job) CheckDims(slots []batch.Slot) error {
 				instead)
 		case slot.Class != 0:
 			return fmt.Errorf("slot %s has settings of its own for its rows, and %s needs those of section "+
-				"rows: %s, or leave out the slot's optimizer, init and precision", slot.Name, setting,
+				"rows: %s, or leave out what the slot has of its own", slot.Name, setting,
 				instead)
 		}
 	}
@@ -101,6 +111,37 @@ func (j *Job) SlotRows() (slots []batch.Slot) {
 		}
 	}
 	return slots
+}
+
+// validateAges returns an error if rows are to go, or to be counted before they come, beside a setting that
+// does not allow it.
+func (j *Job) validateAges() error {
+	for _, s := range j.RowSettings() {
+		setting := ""
+		switch {
+		case s.Expiry > 0:
+			setting = fmt.Sprintf("expiry = %d", s.Expiry)
+		case s.AdmissionCount > 1:
+			setting = fmt.Sprintf("admission-count = %d", s.AdmissionCount)
+		default:
+			continue
+		}
+		switch {
+		case s.Expiry > 0 && j.Rows.Eviction == SecondChance:
+			return fmt.Errorf("rows: %s does not go with eviction: %s, as rows have one mark for both: "+
+				"choose one", setting, SecondChance)
+		case s.AdmissionCount > 1 && j.Rows.Admission > 0 && j.Rows.Admission < 1:
+			return fmt.Errorf("rows: admission-count = %d does not go with admission = %g, a probability: "+
+				"choose one", s.AdmissionCount, j.Rows.Admission)
+		case j.Rows.Hot.Any():
+			return fmt.Errorf("rows: %s does not go with hot rows, which come before the run and stay: "+
+				"leave out rows.hot", setting)
+		case j.HasRowsOnGPU():
+			return fmt.Errorf("rows: %s does not go with rows.placement = %s, which forgets no row and "+
+				"admits every id: leave one out", setting, RowsOnGPU)
+		}
+	}
+	return nil
 }
 
 // validateDims returns an error if the job gives a slot rows of a length, or settings of rows, that the
@@ -159,6 +200,10 @@ func (j *Job) validateSharedRows() error {
 			return differ("init", one.Init, other.Init)
 		case one.Precision != other.Precision:
 			return differ("precision", one.Precision, other.Precision)
+		case one.Expiry != other.Expiry:
+			return differ("expiry", one.Expiry, other.Expiry)
+		case one.AdmissionCount != other.AdmissionCount:
+			return differ("admission-count", one.AdmissionCount, other.AdmissionCount)
 		}
 	}
 	return nil

@@ -79,8 +79,8 @@ rows: {init: 0.03, optimizer: {kind: rowwise-adagrad, rate: 0.25, epsilon: 1e-6}
 	base := defaultRowsOf(opt.RowwiseAdagrad, 0.25, 1e-6)
 	faster, adam := base, base
 	faster.Rate, faster.Schedule.WarmUp, adam.Kind = 0.5, 9, opt.Adam
-	want := []RowSettings{{base, 0.03, "fp32"}, {faster, 0.03, "fp32"}, {adam, 0, "fp32"},
-		{base, 0.03, "bf16"}}
+	want := []RowSettings{{base, 0.03, "fp32", 0, 0}, {faster, 0.03, "fp32", 0, 0},
+		{adam, 0, "fp32", 0, 0}, {base, 0.03, "bf16", 0, 0}}
 	if got := j.RowSettings(); !slices.Equal(got, want) {
 		t.Errorf("settings %+v, want %+v", got, want)
 	}
@@ -143,9 +143,36 @@ func TestSettingsOfRowsBySlotAreRefusedByName(t *testing.T) {
 		"group, init": {SlotSetting{Group: "both", Init: new(0.5)}, nil, "have init 0.5 and 0.01"},
 		"group, precision": {SlotSetting{Group: "both", Precision: "bf16"}, nil,
 			"have precision bf16 and fp32"},
+		"group, expiry": {SlotSetting{Group: "both", Expiry: new(5)}, nil, "have expiry 5 and 0"},
+		"group, count": {SlotSetting{Group: "both", AdmissionCount: new(2)}, nil,
+			"have admission-count 2 and 0"},
+		"expiry": {SlotSetting{Expiry: new(-1)}, nil, "data.slots[0].expiry = -1; want 0 to"},
+		"count": {SlotSetting{AdmissionCount: new(256)}, nil,
+			"data.slots[0].admission-count = 256; want 0 to 255"},
+		"ages":           {SlotSetting{Expiry: new(5), AdmissionCount: new(3)}, nil, ""},
+		"expiry of rows": {SlotSetting{}, func(j *Job) { j.Rows.Expiry = -1 }, "rows.expiry = -1; want 0"},
+		"count of rows": {SlotSetting{}, func(j *Job) { j.Rows.AdmissionCount = 256 },
+			"rows.admission-count = 256; want 0 to 255"},
+		"candidates": {SlotSetting{}, func(j *Job) { j.Rows.AdmissionCandidates = -1 },
+			"rows.admission-candidates = -1; want 0"},
+		"expiry, evicting": {SlotSetting{Expiry: new(5)}, func(j *Job) {
+			j.Rows.Eviction, j.Rows.Capacity = SecondChance, 9
+		}, "rows: expiry = 5 does not go with eviction: second-chance"},
+		"count, evicting": {SlotSetting{AdmissionCount: new(5)}, func(j *Job) {
+			j.Rows.Eviction, j.Rows.Capacity = SecondChance, 9
+		}, ""},
+		"count, lottery": {SlotSetting{AdmissionCount: new(3)}, func(j *Job) { j.Rows.Admission = 0.5 },
+			"rows: admission-count = 3 does not go with admission = 0.5"},
+		"expiry, lottery": {SlotSetting{Expiry: new(3)}, func(j *Job) { j.Rows.Admission = 0.5 }, ""},
+		"expiry, hot": {SlotSetting{}, func(j *Job) { j.Rows.Expiry, j.Rows.Hot.Share = 7, 0.5 },
+			"rows: expiry = 7 does not go with hot rows"},
+		"count, GPU": {SlotSetting{}, func(j *Job) {
+			j.Rows.AdmissionCount, j.Rows.Placement, j.Rows.Capacity = 2, RowsOnGPU, 9
+			j.Model.Device.CUDA = true
+		}, "rows: admission-count = 2 does not go with rows.placement = gpu"},
 		"hot rows": {SlotSetting{Init: new(0.)}, func(j *Job) { j.Rows.Hot.Share = 0.5 },
 			"data.slots: slot user has settings of its own for its rows, and rows.hot needs those of " +
-				"section rows: leave it out, or leave out the slot's optimizer, init and precision"},
+				"section rows: leave it out, or leave out what the slot has of its own"},
 		"GPU": {SlotSetting{Precision: "fp16"}, func(j *Job) { j.Model.Device.CUDA = true },
 			"model.device needs those"},
 	} {

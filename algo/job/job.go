@@ -64,6 +64,20 @@ type Rows struct {
 	// Admission is the probability that an id without a row gets one in a step that reads it, in (0, 1];
 	// until then it reads as zeros and learns nothing. 0 means 1.
 	Admission float64 `yaml:"admission"`
+	// AdmissionCount is the number of steps that read an id without a row until the last of them gives it
+	// one, up to 255; until then it reads as zeros and learns nothing. 0 and 1 give it one at once. It goes
+	// with none of admission, hot rows and rows on GPUs.
+	AdmissionCount int `yaml:"admission-count,omitempty"`
+	// AdmissionCandidates bounds the ids without rows whose steps a table of a PS counts, which take up to 42
+	// bytes each. With more, or with expiry, those are forgotten that were not read for long, and begin at 0
+	// again; no id gets a row too early. 0 means 4,194,304. With more than half as many, sync equals
+	// sequential only with one PS and as many ranks.
+	AdmissionCandidates int `yaml:"admission-candidates,omitempty"`
+	// Expiry is the number of global steps after which a row goes that no step has read: at the multiples of
+	// this number the rows go that were not read since the multiple before, so after one to two times as many
+	// steps. Read again, an id begins with initial values. 0: never. It goes with none of eviction, hot rows
+	// and rows on GPUs.
+	Expiry int `yaml:"expiry,omitempty"`
 	// Capacity is the number of rows that one PS may hold; 0: no limit. Where a PS has several tables, for
 	// slots that differ in dimension or settings, it is of all of them, and each keeps room for 1,024 rows
 	// or, of a smaller number, for an equal part.

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/role"
@@ -44,6 +45,11 @@ func (j *Job) validateRanges() error {
 		{"training.prefetch", int64(j.Training.Prefetch), 0, PrefetchMax, "; 0 is one more than staleness"},
 		{"training.shuffle-window", int64(j.Training.ShuffleWindow), 0, RowsMax, "; 0 is all rows"},
 		{"rows.capacity", int64(j.Rows.Capacity), 0, RowsMax, "; 0 is no limit"},
+		{"rows.expiry", int64(j.Rows.Expiry), 0, RowsMax, " steps; 0 is never"},
+		{"rows.admission-count", int64(j.Rows.AdmissionCount), 0, table.AdmissionCountMax,
+			" steps; 0 and 1 are at once"},
+		{"rows.admission-candidates", int64(j.Rows.AdmissionCandidates), 0, RowsMax,
+			"; 0 is " + strconv.Itoa(table.CandidatesDefault)},
 		{"rows.hot.most", int64(j.Rows.Hot.Most), 0, RowsMax, "; 0 is no limit"},
 		{"rows.hot.every", int64(j.Rows.Hot.Every), 0, HotEveryMax, " steps; 0 is never"},
 		{"rows.memory", int64(j.Rows.Memory), 0, RowMemoryMax, " bytes; 0 is no limit"},

@@ -56,6 +56,9 @@ func (j *Job) ValidateShared() error {
 		return fmt.Errorf("rows.eviction = %s needs a limit: set rows.memory or rows.capacity",
 			j.Rows.Eviction)
 	}
+	if err := j.validateAges(); err != nil {
+		return err
+	}
 	if err := j.validateFollow(); err != nil {
 		return err
 	}

@@ -21,6 +21,10 @@ type rowStore struct {
 	HugePageShare    float64 `json:"huge_page_share"`   // of what is in memory
 	EvictedRows      int     `json:"evicted_rows"`      // that made room for others
 	EvictedGradients int     `json:"evicted_gradients"` // that found their row evicted
+	ExpiredRows      int     `json:"expired_rows,omitempty"`
+	ExpiredGradients int     `json:"expired_gradients,omitempty"` // that found their row expired
+	Waiting          int     `json:"waiting_ids,omitempty"`       // without rows, whose steps are counted
+	WaitingBytes     int64   `json:"waiting_bytes,omitempty"`     // of these
 	applied          int     // gradients that found their row
 	GPUs             []gpu   `json:"gpus,omitempty"` // that have the rows; Bytes is that of a copy then
 }
@@ -40,6 +44,8 @@ func newRowStore(result *train.Result, arena *memory.Arena) (rowStore, error) {
 	s := rowStore{
 		Rows: result.Rows, Bytes: int64(result.RowMemory), ResidentBytes: int64(use.Resident),
 		EvictedRows: result.EvictedRows, EvictedGradients: result.EvictedGradients,
+		ExpiredRows: result.ExpiredRows, ExpiredGradients: result.ExpiredGradients,
+		Waiting: result.Waiting, WaitingBytes: int64(result.WaitingMemory),
 		applied: result.AppliedGradients,
 	}
 	if use.Resident > 0 {
@@ -87,6 +93,13 @@ func (s *rowStore) String() string {
 	if s.EvictedRows > 0 {
 		text += fmt.Sprintf("; %d made room for others, %d gradients came too late for theirs", s.EvictedRows,
 			s.EvictedGradients)
+	}
+	if s.ExpiredRows > 0 {
+		text += fmt.Sprintf("; %d have expired, %d gradients came too late for theirs", s.ExpiredRows,
+			s.ExpiredGradients)
+	}
+	if s.Waiting > 0 {
+		text += fmt.Sprintf("; %d ids wait for rows, in %v", s.Waiting, unit.Bytes(s.WaitingBytes))
 	}
 	return text
 }

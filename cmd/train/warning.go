@@ -256,8 +256,12 @@ func (r *report) rising(line *row) string {
 }
 
 func (r *report) lostToEviction(line *row) string {
-	lost := uint64(line.EmbeddingRows.EvictedGradients)
-	if lost == 0 || lost <= uint64(line.EmbeddingRows.applied) {
+	rows := &line.EmbeddingRows
+	switch {
+	case rows.ExpiredGradients > rows.applied:
+		return "most gradients found their row expired and were lost: set rows.expiry to far more steps " +
+			"than a gradient is late"
+	case rows.EvictedGradients <= rows.applied:
 		return ""
 	}
 	return "most gradients found their row evicted and were lost: give rows.capacity or rows.memory more " +

@@ -42,6 +42,8 @@ func TestWarnings(t *testing.T) {
 			"the model fits its training rows alone"},
 		{"half lost", func(r *row) { r.EmbeddingRows.EvictedGradients = 10 }, ""},
 		{"most lost", func(r *row) { r.EmbeddingRows.EvictedGradients = 11 }, "most gradients found"},
+		{"half expired", func(r *row) { r.EmbeddingRows.ExpiredGradients = 10 }, ""},
+		{"most expired", func(r *row) { r.EmbeddingRows.ExpiredGradients = 11 }, "rows.expiry"},
 	} {
 		line := good
 		line.Curve = append([]evaluation.Point{}, good.Curve...)

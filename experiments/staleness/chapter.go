@@ -2,6 +2,7 @@ package staleness
 
 import (
 	"tandem/experiments/internal/report"
+	"tandem/experiments/staleness/ages"
 	"tandem/experiments/staleness/drift"
 	"tandem/experiments/staleness/hotrows"
 	"tandem/experiments/staleness/phase"
@@ -27,6 +28,7 @@ func Chapter() report.Chapter {
 			},
 			source.New(),
 			drift.New(),
+			ages.New(),
 		},
 		Gone: map[string]string{
 			"modes": "go run ./experiments auc-table compares what modes learn, go run ./cmd/sim how fast " +

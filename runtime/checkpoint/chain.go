@@ -97,6 +97,9 @@ func (c *Chain) write(fs fileSystem, folder string, at shelf, servers int, f *ta
 	}
 	now.files = append(now.files, files...)
 	p.Files, p.Written, p.Server.Changes = now.files, files[0].Bytes+files[1].Bytes, now.number()-1
+	if err := p.writeCandidates(fs, folder, rows, f.Candidates()); err != nil {
+		return p, err
+	}
 	if c.FullEvery <= 1 {
 		return p, nil
 	}
@@ -112,6 +115,21 @@ func (c *Chain) write(fs fileSystem, folder string, at shelf, servers int, f *ta
 	}
 	c.latest[rows] = now
 	return p, nil
+}
+
+// writeCandidates writes the candidates of a table, if there are any.
+func (p *rowsPart) writeCandidates(fs fileSystem, folder, rows string, all []table.Candidate) error {
+	if p.Server.Candidates = len(all); len(all) == 0 {
+		return nil
+	}
+	files, err := writeRowsFile(fs, folder, candidatesFile(rows), func(out io.Writer) error {
+		return encodeCandidates(out, all)
+	})
+	if err == nil {
+		p.Files = append(slices.Clip(p.Files), files...)
+		p.Written += files[0].Bytes + files[1].Bytes
+	}
+	return err
 }
 
 // goesOn reports whether a checkpoint is to have the changes of a table since an earlier one.

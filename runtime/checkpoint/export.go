@@ -171,8 +171,12 @@ func (w *Writer) Collect(name string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for _, p := range described.Rows {
+		pairs := p.Server.Changes + 1
+		if p.Server.Candidates > 0 {
+			pairs++
+		}
 		if at := p.At; at.Owner < 0 || at.Place < 0 || at.Place >= at.Dims || p.Server.Changes < 0 ||
-			len(p.Files) != 2*(p.Server.Changes+1) {
+			len(p.Files) != 2*pairs {
 			return fmt.Errorf("%s: rows of owner %d in %d files", name, at.Owner, len(p.Files))
 		}
 		for pair := range slices.Chunk(p.Files, 2) {

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"tandem/algo/exec/dense"
+	"tandem/algo/numeric/table"
 )
 
 // A manifest is read as it was written or refused; no text crashes the reader.
@@ -32,6 +34,30 @@ func FuzzManifest(f *testing.F) {
 		}
 		if again, err := read.encode(); err != nil || string(again) != string(text) {
 			t.Fatalf("another text:\n%s\nerror %v", again, err)
+		}
+	})
+}
+
+// Files of candidates with any bytes are an error, or are what is written for the candidates in them.
+func FuzzCandidates(f *testing.F) {
+	var text bytes.Buffer
+	some := []table.Candidate{{Sign: 7, Step: 9, Seen: 2}, {Sign: 1 << 63, Seen: 255, Old: true}}
+	if err := encodeCandidates(&text, some); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text.Bytes())
+	f.Add(text.Bytes()[:text.Len()/2])
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := decodeCandidates(text)
+		if err != nil || len(all) == 0 {
+			return
+		}
+		var again bytes.Buffer
+		if err := encodeCandidates(&again, all); err != nil {
+			t.Fatal(err)
+		}
+		if same, err := decodeCandidates(again.Bytes()); err != nil || !slices.Equal(same, all) {
+			t.Fatalf("%v become %v, error %v", all, same, err)
 		}
 	})
 }

@@ -62,6 +62,7 @@ const (
 	VersionMean    = 5 // of models with a slot whose rows are averaged, which may have all that others have
 	VersionClasses = 6 // of models with a slot whose rows have settings of their own, which may have all
 	VersionMax     = 7 // of models with a slot that takes a maximum, which may have all that others have
+	VersionAges    = 8 // of models with rows that expire, or with candidates, which may have all
 )
 
 // formatName is the value of Manifest.Format.
@@ -201,6 +202,8 @@ func (r *Rows) fileNames(shelf int) (names []string) {
 func (m *Manifest) version() int {
 	r := &m.Rows
 	switch {
+	case slices.ContainsFunc(r.ByOwner(), func(s Server) bool { return s.Swept > 0 || s.Candidates > 0 }):
+		return VersionAges
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Pooling == poolings[batch.Max] }):
 		return VersionMax
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Class > 0 }):
@@ -220,26 +223,32 @@ func (m *Manifest) version() int {
 // Server describes the rows of one owner, with what its table remembers besides rows.
 type Server struct {
 	Rows      int `json:"rows"`
-	Hand      int `json:"hand"` // the row that eviction examines next
-	Evicted   int `json:"evicted"`
+	Hand      int `json:"hand"`    // the row that eviction examines next
+	Evicted   int `json:"evicted"` // also those that have expired
 	Applied   int `json:"applied"` // gradients, by what became of them
 	Missing   int `json:"missing"`
 	Refused   int `json:"refused"`
-	Lost      int `json:"lost"` // their rows were evicted
+	Lost      int `json:"lost"` // their rows were evicted, or had expired
 	NonFinite int `json:"non_finite"`
 	// Changes is the number of files with rows that have changed since RowsFile was written.
 	Changes int `json:"changes,omitempty"`
+	// Swept is the latest step before whose reads rows have expired; 0 where they do not.
+	Swept int `json:"swept,omitempty"`
+	// Candidates is the number of signs without rows whose steps are counted. They have a file if there are
+	// some.
+	Candidates int `json:"candidates,omitempty"`
 }
 
 // counters returns what the table remembers besides rows.
 func (s Server) counters() table.Counters {
-	return table.Counters{Hand: s.Hand, Evicted: s.Evicted, Outcomes: table.Outcome{Applied: s.Applied,
-		Missing: s.Missing, Refused: s.Refused, Evicted: s.Lost, NonFinite: s.NonFinite}}
+	return table.Counters{Hand: s.Hand, Swept: s.Swept, Evicted: s.Evicted, Outcomes: table.Outcome{
+		Applied: s.Applied, Missing: s.Missing, Refused: s.Refused, Evicted: s.Lost, NonFinite: s.NonFinite}}
 }
 
 func serverOf(rows int, c table.Counters) Server {
 	o := c.Outcomes
-	return Server{rows, c.Hand, c.Evicted, o.Applied, o.Missing, o.Refused, o.Evicted, o.NonFinite, 0}
+	return Server{Rows: rows, Hand: c.Hand, Evicted: c.Evicted, Applied: o.Applied, Missing: o.Missing,
+		Refused: o.Refused, Lost: o.Evicted, NonFinite: o.NonFinite, Swept: c.Swept}
 }
 
 // File is a file of the folder.
@@ -409,9 +418,9 @@ func decodeManifest(text []byte) (*Manifest, error) {
 	if head.Format != formatName {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
-	if head.Version < Version || head.Version > VersionMax {
+	if head.Version < Version || head.Version > VersionAges {
 		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d to %d: %w",
-			head.Version, Version, VersionMax, errOther)
+			head.Version, Version, VersionAges, errOther)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -444,8 +453,9 @@ func (m *Manifest) check() error {
 		return err
 	}
 	for _, s := range m.Rows.ByOwner() {
-		if s.Rows < 0 || s.Changes < 0 || s.Changes >= len(m.Files) {
-			return fmt.Errorf("%d rows of a PS with changes in %d files", s.Rows, s.Changes)
+		if s.Rows < 0 || s.Changes < 0 || s.Changes >= len(m.Files) || s.Candidates < 0 {
+			return fmt.Errorf("%d rows of a PS with changes in %d files, and %d candidates", s.Rows,
+				s.Changes, s.Candidates)
 		}
 	}
 	if v := m.version(); v != m.Version {
@@ -462,8 +472,11 @@ func (m *Manifest) check() error {
 		seen[f.Name] = true
 	}
 	var wanted []string
-	for owner := range m.Rows.ByOwner() {
+	for owner, s := range m.Rows.ByOwner() {
 		wanted = append(wanted, m.Rows.fileNames(owner)...)
+		if s.Candidates > 0 {
+			wanted = append(wanted, candidatesFile(m.Rows.RowsFile(owner)))
+		}
 	}
 	// Models had no checksums of blocks once. A model with some has all.
 	if slices.ContainsFunc(wanted, func(rows string) bool { return seen[blocksFile(rows)] }) {

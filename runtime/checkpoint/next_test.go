@@ -15,20 +15,25 @@ import (
 )
 
 // Every model that OpenNext opens has the rows of one that is saved whole at the same moment, with rows
-// that are evicted and hot rows that change their owners on the way, and with checkpoints of all rows between
-// those of changes. The models before it keep theirs until they are closed, whichever is first.
+// that are evicted or expire, and hot rows that change their owners on the way, and with checkpoints of all
+// rows between those of changes. The models before it keep theirs until they are closed, whichever is first.
 func TestNextModelsAreThoseOfTheirMoments(t *testing.T) {
 	some, others := 0, 0
-	for _, mode := range []string{job.Sequential, job.Sync, job.Hybrid, "async-ps"} {
+	for _, mode := range []string{job.Sequential, job.Sync, job.Hybrid, "async-ps", "sync that expires"} {
 		t.Run(mode, func(t *testing.T) {
+			mode, expires := strings.CutSuffix(mode, " that expires")
 			j := exectest.Job(2, 2).InMode(mode)
 			j.Rows.Capacity, j.Rows.Eviction = 20, job.SecondChance
+			if expires {
+				j.Rows = exectest.Job(2, 2).Rows
+				j.Rows.Expiry = 1
+			}
 			if j.Rows.Hot = (job.Hot{Share: someShare, Most: 20, Every: 2}); j.Validate() != nil {
 				j.Rows.Hot = job.Hot{}
 			}
 			folder := t.TempDir()
 			s := checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 4}}
-			_, err := train.Run(t.Context(), j, columns(), columns().All, train.Options{SaveEvery: 1,
+			result, err := train.Run(t.Context(), j, columns(), columns().All, train.Options{SaveEvery: 1,
 				Save: func(step int, state exec.State) error {
 					at := checkpoint.StepFolder(folder, step)
 					if err := s.Wait(); err != nil {
@@ -41,6 +46,9 @@ func TestNextModelsAreThoseOfTheirMoments(t *testing.T) {
 				}})
 			if err != nil || s.Wait() != nil {
 				t.Fatal(err)
+			}
+			if expires != (result.ExpiredRows > 0) {
+				t.Errorf("%d rows have expired", result.ExpiredRows)
 			}
 			models := []*checkpoint.Checkpoint{mustOpen(t, checkpoint.StepFolder(folder, 1))}
 			for step := 2; step < columns().Steps(); step++ {

@@ -270,7 +270,11 @@ func (c *Checkpoint) Rows() (*RowReader, error) {
 // structure, and that every row is there once. It reads all files.
 func (c *Checkpoint) Verify() error {
 	for owner := range c.files {
-		if err := c.verifyRows(owner, 0); err != nil {
+		err := c.verifyRows(owner, 0)
+		if err == nil {
+			_, err = c.readCandidates(owner)
+		}
+		if err != nil {
 			return fmt.Errorf("model %s: %w", c.folder, err)
 		}
 	}

@@ -66,10 +66,13 @@ func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
 			}
 		}
 	}
-	if training {
-		return r.setCounters()
+	if !training {
+		return nil
 	}
-	return nil
+	if err := r.restoreCandidates(); err != nil {
+		return err
+	}
+	return r.setCounters()
 }
 
 // sameTables reports whether rows that share a table in the model share one in the state, and the places of
@@ -208,6 +211,7 @@ func (r *rowsRestore) setCounters() error {
 			counters[to] = new(table.Counters)
 		}
 		counters[to].Evicted += c.Evicted
+		counters[to].Swept = max(counters[to].Swept, c.Swept)
 		counters[to].Outcomes.Add(c.Outcomes)
 		if t := r.tables[to]; stays && t != nil && r.kept[from] == t.Len() && t.Len() == described.Rows {
 			counters[to].Hand = c.Hand

@@ -131,3 +131,16 @@ func TestProcessesAreSavedOnTheWay(t *testing.T) {
 		}
 	}
 }
+
+// Rows that age in processes end with the bits of sequential training, also where the training continues with
+// other numbers of ranks and PSs: what waits for a row, and what was read, goes to its PS.
+func TestRowsThatAgeContinueInProcesses(t *testing.T) {
+	t.Parallel()
+	s := setting{Training: small(job.Sync), Steps: drainSteps}
+	s.Training.Rows.Expiry, s.Training.Rows.AdmissionCount = 7, 2
+	model, step := s.interrupted(t)
+	s.Training.Roles.Ranks, s.Training.Roles.EmbeddingPSs = 2, 3
+	if want := s.mustEqualSequential(t, s.resumed(t, model, step)); want.ExpiredRows == 0 {
+		t.Error("no row has expired")
+	}
+}

@@ -22,6 +22,7 @@ func wideConfiguration(seed uint64) *configuration {
 	t.Rows.Hot = job.Hot{}
 	if seed%3 == 0 {
 		t.Roles.EmbeddingPSs, t.Rows.Eviction, t.Rows.Capacity = 1, job.SecondChance, c.between(40, 200)
+		t.Rows.Expiry = 0
 	}
 	if t.Model.DenseTower != nil && len(r.schema.Dense) == 0 {
 		t.Model.DenseTower = nil

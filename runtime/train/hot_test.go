@@ -16,7 +16,9 @@ func TestHybridWithAllRowsHotIsSync(t *testing.T) {
 	for n := uint64(0); trained < 20; n++ {
 		c := newConfiguration(n)
 		stays := func(s batch.Slot) bool { return !s.CanBeHot() }
-		if slices.ContainsFunc(c.rows.schema.Slots, stays) || c.training.Rows.Eviction == job.SecondChance {
+		ages := func(s job.RowSettings) bool { return s.Expiry > 0 || s.AdmissionCount > 0 }
+		if slices.ContainsFunc(c.rows.schema.Slots, stays) || c.training.Rows.Eviction == job.SecondChance ||
+			slices.ContainsFunc(c.training.RowSettings(), ages) {
 			continue
 		}
 		trained++

@@ -29,7 +29,7 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 	if *long {
 		count = 2000
 	}
-	trained, ended, differences, promoted, demoted, unequal := 0, 0, 0, 0, 0, 0
+	trained, ended, differences, promoted, demoted, unequal, expired, counted := 0, 0, 0, 0, 0, 0, 0, 0
 	for n := max(*seed, 0); trained < count && ended <= count/20 && (*seed < 0 || n == *seed); n++ {
 		c := newConfiguration(uint64(n))
 		if err := c.training.Validate(); err != nil {
@@ -50,6 +50,10 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 			for _, choice := range result.HotChoices {
 				promoted, demoted = promoted+choice.Promoted, demoted+choice.Demoted
 			}
+			expired += result.ExpiredRows
+			for _, rows := range c.training.RowSettings() {
+				counted += rows.AdmissionCount / 2
+			}
 		}
 		if trained++; err != nil { // numbers that are not finite end both
 			trained--
@@ -61,10 +65,11 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 		}
 	}
 	t.Logf("%d configurations trained, %d differences; %d more ended with an error in both; %d rows became "+
-		"hot on the way, and %d cold; in %d, slots differ in dimension", trained, differences, ended,
-		promoted, demoted, unequal)
-	if *seed < 0 && (promoted == 0 || demoted == 0 || unequal == 0) {
-		t.Error("no row has become hot, or cold again, on the way, or all slots have one dimension")
+		"hot on the way, and %d cold; in %d, slots differ in dimension; %d rows have expired", trained,
+		differences, ended, promoted, demoted, unequal, expired)
+	if *seed < 0 && min(promoted, demoted, unequal, expired, counted) == 0 {
+		t.Error("no row has become hot, or cold again, on the way, or has expired, or has waited for a " +
+			"count of steps, or all slots have one dimension")
 	}
 	if ended > count/20 {
 		t.Errorf("%d configurations could not be trained, beside %d that could", ended, trained)
@@ -160,6 +165,7 @@ func newConfiguration(seed uint64) *configuration {
 		t.Rows.Hot.Most = oneOf(hot, 0, 5)
 	}
 	(chooser{rng.New(seed, "dims")}).dims(&t, rows)
+	(chooser{rng.New(seed, "ages")}).ages(&t, rows)
 	labels := chooser{rng.New(seed, "labels")}
 	labels.labels(rows)
 	if labels.chance(3) {
@@ -191,6 +197,11 @@ func (c chooser) settings(t *job.Job, r *rows) {
 		}
 		t.Data.Slots = append(t.Data.Slots, own)
 	}
+	classesOf(t, r)
+}
+
+// classesOf gives the slots of some data the classes of their settings.
+func classesOf(t *job.Job, r *rows) {
 	for _, own := range t.SlotRows() {
 		for i := range r.schema.Slots {
 			if r.schema.Slots[i].Name == own.Name {
@@ -212,6 +223,32 @@ func (c chooser) dims(t *job.Job, r *rows) {
 			slot.Dim = oneOf(c, 4, 7, 16, 32, 128, shared)
 		}
 	}
+}
+
+// ages makes rows expire, or ids wait for theirs, if the job can have that, in some slots otherwise than in
+// others.
+func (c chooser) ages(t *job.Job, r *rows) {
+	if t.Rows.Hot.Any() {
+		return
+	}
+	expiries, counts := []int{0}, []int{0}
+	if t.Rows.Eviction != job.SecondChance {
+		expiries = []int{0, 1, 2, 3}
+	}
+	if t.Rows.Admission == 0 || t.Rows.Admission == 1 {
+		counts = []int{0, 2, 3}
+	}
+	t.Rows.Expiry, t.Rows.AdmissionCount = oneOf(c, expiries...), oneOf(c, counts...)
+	if c.chance(2) || !t.Model.AnyDims() {
+		return
+	}
+	for _, slot := range r.schema.Slots {
+		if slot.Group == "" && c.chance(2) {
+			t.Data.Slots = append(t.Data.Slots, job.SlotSetting{Slot: slot.Name, Dim: slot.Dim,
+				Expiry: new(oneOf(c, expiries...)), AdmissionCount: new(oneOf(c, counts...))})
+		}
+	}
+	classesOf(t, r)
 }
 
 // labels makes shares of the labels of some data, and gives samples weights, of which some are 0.

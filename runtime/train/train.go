@@ -56,6 +56,10 @@ type Result struct {
 	GPURows                 []exec.GPURows // by rank, if the rows are on GPUs of this process
 	EvictedRows             int            // rows that were evicted to make room for others
 	EvictedGradients        int            // row gradients whose row had been evicted
+	ExpiredRows             int            // rows that went because no step had read them for long
+	ExpiredGradients        int            // row gradients whose row had expired
+	Waiting                 int            // ids without rows whose steps are counted, at the end
+	WaitingMemory           unit.Bytes     // of these, besides RowMemory
 	AppliedGradients        int            // row gradients that have changed their row
 	Processes               int            // number of processes with roles
 	Pauses                  []Pause        // to save the model on the way
@@ -216,8 +220,14 @@ func (r *Result) fingerprint(dense uint64, shards []*table.Table) {
 		r.RowsDigest += shard.Digest()
 		r.Rows += shard.Len()
 		r.RowMemory += shard.Memory()
-		r.EvictedRows += shard.Evicted()
-		r.EvictedGradients += shard.Outcomes().Evicted
+		rows, gradients := &r.EvictedRows, &r.EvictedGradients
+		if shard.Expires() {
+			rows, gradients = &r.ExpiredRows, &r.ExpiredGradients
+		}
+		*rows += shard.Evicted()
+		*gradients += shard.Outcomes().Evicted
+		r.Waiting += shard.CandidateCount()
+		r.WaitingMemory += shard.CandidateMemory()
 		r.AppliedGradients += shard.Outcomes().Applied
 	}
 }

@@ -103,7 +103,8 @@ func newTable(t *job.Job, own job.RowSettings, dim int, arena table.Arena, pool 
 	}
 	rows, err := table.New(table.Config{
 		Dim: dim, Optimizer: optimizer, Seed: t.Training.Seed, InitBound: float32(own.Init),
-		Admission: t.Rows.Admission, Precision: precision,
+		Admission: t.Rows.Admission, AdmissionCount: own.AdmissionCount,
+		Candidates: t.Rows.AdmissionCandidates, Expiry: own.Expiry, Precision: precision,
 		MaxRows: t.Rows.Capacity, MaxBytes: t.Rows.Memory, Evict: t.Rows.Eviction == job.SecondChance,
 		Pool: pool,
 	}, arena)
@@ -146,6 +147,13 @@ func NewShard(dims batch.Dims, tables []*table.Table, weight func(missed int) fl
 // BeginAt makes a global step the one that batches count as step 0; before the first call that is 0.
 func (s *Shard) BeginAt(step int) { s.first = step }
 
+// expire removes the rows that have to go before the lookups of a step.
+func (s *Shard) expire(step int32) {
+	for _, t := range s.tables {
+		t.ExpireAt(s.first + int(step))
+	}
+}
+
 // Tables returns the rows of every dimension.
 func (s *Shard) Tables() []*table.Table { return s.tables }
 
@@ -163,13 +171,14 @@ func (s *Shard) Pending() int {
 	return len(s.reads)
 }
 
-// Lookup copies the rows of signs to values, creating rows that do not exist. It remembers how many updates
-// each row has had, for the put of the batch.
+// Lookup copies the rows of signs to values, creating rows that do not exist, after it has removed those that
+// expire. It remembers how many updates each row has had, for the put of the batch.
 func (s *Shard) Lookup(b BatchKey, signs []uint64, values []float32) error {
 	byDim, err := s.dims.Cut(signs)
 	if err != nil {
 		return err
 	}
+	s.expire(b.Step)
 	err = s.remember(b, countsOf(byDim), func(place int, found []table.Found) (err error) {
 		values, err = s.lookup(int(b.Step), place, byDim[place], values, found)
 		return err
@@ -213,6 +222,7 @@ func (s *Shard) LookupPooled(b BatchKey, routed route.ByDim, schema *batch.Schem
 	for place, r := range routed.Routed {
 		counts[place] = len(r.Signs)
 	}
+	s.expire(b.Step)
 	return s.remember(b, counts, func(place int, found []table.Found) error {
 		return s.lookupPooled(int(b.Step), place, routed.Routed[place], schema, &occurrences[place], dst,
 			winners, found)

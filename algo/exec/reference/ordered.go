@@ -49,14 +49,15 @@ const (
 
 // errNotOrdered says what an order cannot be combined with.
 var errNotOrdered = errors.New("training in a recorded order needs mode sequential, merge: rank, no " +
-	"delays, no hot rows and no evaluation during training")
+	"delays, no hot rows, no rows that expire and no evaluation during training")
 
 // NewOrdered returns the training of a job in the order of a run, before its first step. The order must be of
 // a run of the same batches with as many ranks.
 func NewOrdered(t job.Job, source batch.Source, m backend.Backend, o *Order) (*Ordered, error) {
 	hot := t.Rows.Hot.Any() // which the run reads without an event
+	expires := slices.ContainsFunc(t.RowSettings(), func(s job.RowSettings) bool { return s.Expiry > 0 })
 	if t.Training.Mode != job.Sequential || t.MergeByStep() || t.Delayed() || hot ||
-		t.Training.EvaluateEvery.Any() {
+		t.Training.EvaluateEvery.Any() || expires { // each PS expires rows with a read of its own
 		return nil, errNotOrdered
 	}
 	if o.Ranks != t.Roles.Ranks || o.PSs != t.Roles.EmbeddingPSs {

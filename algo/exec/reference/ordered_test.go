@@ -97,6 +97,15 @@ func TestDelaysAreMeansOverRanksAndPSs(t *testing.T) {
 	}
 }
 
+// A job whose rows expire follows no order: each PS of the run has expired its rows with a read of its own.
+func TestRowsThatExpireFollowNoOrder(t *testing.T) {
+	source, j := exectest.NewColumns(16*3, 16), orderedJob()
+	j.Data.Slots = []job.SlotSetting{{Slot: "tags", Expiry: new(3)}}
+	if _, err := NewOrdered(j, source, backend.Backend{}, stepwise(2, 2, 3, 0)); err != errNotOrdered {
+		t.Errorf("error %v, want %v", err, errNotOrdered)
+	}
+}
+
 // An order that no run has is refused, at the access that is wrong.
 func TestImpossibleOrders(t *testing.T) {
 	source := exectest.NewColumns(16*3, 16)

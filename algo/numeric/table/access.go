@@ -41,6 +41,10 @@ func (t *Table) Lookup(signs []uint64, dst []float32) error {
 //
 // With a pool, rows behind a sign that is refused with an error may have been copied, too.
 //
+// With Config.AdmissionCount, it creates an absent row if it is the last of as many steps that have read the
+// sign, and otherwise reads zeros. Several reads in a step count once, and a sign that is read seldom may be
+// forgotten meanwhile.
+//
 // Source: Persia's admit_probability. Deviation: Persia draws again at every lookup,
 // without a seed.
 func (t *Table) LookupStep(step int, signs []uint64, dst []float32, found []Found) error {
@@ -83,6 +87,9 @@ func (t *Table) lookupStep(step int, signs []uint64, out output, found []Found) 
 		mustMatch("found", len(found), len(signs))
 	}
 	admits := func(sign uint64) bool { return t.admits(step, sign) }
+	if t.candidates.count > 1 {
+		admits = func(sign uint64) bool { return t.candidates.admit(step, sign) }
+	}
 	if parts := t.shares(len(signs)); found != nil && parts > 1 {
 		return t.lookupShared(parts, signs, out, found, admits)
 	}
@@ -111,14 +118,16 @@ func (f Found) Missed(now uint32) uint32 {
 
 // admits draws whether a step creates the row of a sign.
 func (t *Table) admits(step int, sign uint64) bool {
-	if !t.refuses() {
+	if a := t.config.Admission; a == 0 || a == 1 {
 		return true
 	}
 	return float64(rng.Unit(rng.Key(t.config.Seed, "admission", sign), step)) < t.config.Admission
 }
 
 // refuses reports whether a step may refuse to create a row.
-func (t *Table) refuses() bool { return t.config.Admission > 0 && t.config.Admission < 1 }
+func (t *Table) refuses() bool {
+	return t.config.Admission > 0 && t.config.Admission < 1 || t.candidates.count > 1
+}
 
 // lookup copies the rows of signs and creates absent rows that are admitted. A
 // creation may evict the row of another sign, so lookup first copies the rows of the

@@ -10,9 +10,9 @@ import (
 // gradient row has exactly one outcome, so the sum is the number of rows.
 type Outcome struct {
 	Applied   int // the row was updated
-	Missing   int // there is no such row, in a table that neither refuses nor evicts rows
+	Missing   int // there is no such row, in a table that neither refuses nor loses rows
 	Refused   int // there is no such row: admission has refused it so far
-	Evicted   int // there is no such row: it has been evicted
+	Evicted   int // there is no such row: it has been evicted, or has expired
 	NonFinite int // the row exists, and the gradient has a NaN or Inf
 }
 
@@ -44,7 +44,7 @@ type Read struct {
 // Apply updates the row of each sign by its gradient, at a learning rate, and counts
 // the outcomes. A row changes, and its update count grows by one, only if the row exists
 // and its whole gradient is finite. A repeated sign is updated once for each occurrence,
-// in order. In a table that both refuses and evicts rows, Apply can tell the two apart
+// in order. In a table that both refuses and loses rows, Apply can tell the two apart
 // only by Read; without Read it counts such rows as refused.
 //
 // Shapes: grads is len(signs) × Dim, row-major, and is not changed. Read may be
@@ -126,8 +126,8 @@ func (t *Table) applyShare(c *chunk, signs []uint64, first int, grads *gradients
 				outcome.Applied++
 				continue
 			}
-			refused := t.refuses() && !(t.config.Evict && read != nil && !read.Found[at+i].Refused())
-			outcome.lose(c.rows[i], refused, t.config.Evict)
+			refused := t.refuses() && !(t.loses() && read != nil && !read.Found[at+i].Refused())
+			outcome.lose(c.rows[i], refused, t.loses())
 		}
 		if read != nil && read.Missed != nil && outcome.Applied > applied {
 			c.missed(read.Found[at:at+n], read.Missed)
@@ -137,6 +137,9 @@ func (t *Table) applyShare(c *chunk, signs []uint64, first int, grads *gradients
 	c.batch, c.found = opt.Batch{}, nil // release the gradients and the read
 	return outcome
 }
+
+// loses reports whether a row may go between the read of a gradient and its Apply.
+func (t *Table) loses() bool { return t.config.Evict || t.config.Expiry > 0 }
 
 // missed calls Read.Missed for the rows of a chunk that have been updated.
 func (c *chunk) missed(found []Found, missed func(updates uint32, gradients int)) {

@@ -118,6 +118,9 @@ func (t *Table) hash(v *view, c *chunk, signs []uint64) {
 	case c.groups == 0:
 	case c.found != nil:
 		for i, f := range c.found[:c.groups] {
+			if int(f.row) >= t.rows {
+				f.row = -1 // its place may have no row since
+			}
 			c.foundRows[i], c.groupPlaces[i] = f.row, t.placeOrNil(f.row)
 		}
 		c.found = c.found[c.groups:]

@@ -49,8 +49,13 @@
 //     the first cache three times, and a chunk with an absent row is updated row by row.
 //   - Which rows have changed between two freezes follows from their headers (changes.go), which the second
 //     one compares with what the first has noted. Updates do nothing for it. A freeze reads all headers.
-//   - Admission is drawn by (seed, id, step), so all ranks and shards of a step agree and a run can be
-//     repeated. An id may be admitted later than by a counter.
+//   - Rows expire by the mark of second chance (ExpireAt), which takes no memory and no time of reads, so a
+//     row may stay for twice as long as it must. The price: all marks change at once, and with them all rows
+//     for the next CopyChanged.
+//   - Admission by a count keeps signs whole and counts steps (candidates.go), so that no row comes too
+//     early, and neither ranks nor shards change which come. A sketch would take less for each sign, and err.
+//   - Admission by a probability is drawn by (seed, id, step), so all ranks and shards of a step agree and a
+//     run can be repeated. An id may be admitted later than by a count.
 //   - The pool of the matrix products shares large batches of rows (Config.Pool). Several cores serve one PS
 //     with the same bits: rows that exist are read side by side, absent ones are created afterwards, in their
 //     order. A table that evicts shares nothing, because there the order of reads decides what remains.

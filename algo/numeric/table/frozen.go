@@ -17,6 +17,7 @@ type Frozen struct {
 	table    *Table
 	rows     int
 	counters Counters
+	waiting  []Candidate
 
 	mu     sync.Mutex        // held while rows that are frozen change, and while they are read
 	room   sync.Cond         // a slot may be free, or a row may not need one
@@ -40,7 +41,7 @@ const lockedRows = 256
 // down to whole rows; an empty one holds as many as are needed to change rows at all. Wait, if not nil, is
 // called in place of a function that returns when there is room in the buffer, which it must call.
 //
-// Memory: 4 bytes a row besides the buffer.
+// Memory: 4 bytes a row besides the buffer, and 16 bytes a candidate.
 func (t *Table) Freeze(buffer []byte, wait func(room func())) *Frozen {
 	if t.frozen != nil && !t.frozen.isRead() {
 		panic("table: it is frozen already")
@@ -52,7 +53,8 @@ func (t *Table) Freeze(buffer []byte, wait func(room func())) *Frozen {
 		wait = func(room func()) { room() }
 	}
 	f := &Frozen{table: t, rows: t.rows, counters: t.Counters(), buffer: buffer, wait: wait,
-		slots: make([]uint32, t.rows)}
+		waiting: t.candidates.list(),
+		slots:   make([]uint32, t.rows)}
 	f.room.L = &f.mu
 	t.frozen = f
 	return f
@@ -76,6 +78,9 @@ func (f *Frozen) Len() int { return f.rows }
 
 // Counters returns what the table remembered besides its rows.
 func (f *Frozen) Counters() Counters { return f.counters }
+
+// Candidates returns the signs without rows whose steps the table counted.
+func (f *Frozen) Candidates() []Candidate { return f.waiting }
 
 // Dim returns the length of an embedding.
 func (f *Frozen) Dim() int { return f.table.Dim() }
@@ -139,7 +144,7 @@ func (f *Frozen) Release() {
 	if f.next < f.rows {
 		f.next, f.number = f.rows, 0
 	}
-	f.buffer, f.slots, f.unused, f.noted = nil, nil, nil, nil
+	f.buffer, f.slots, f.unused, f.noted, f.waiting = nil, nil, nil, nil, nil
 	f.room.Broadcast()
 }
 

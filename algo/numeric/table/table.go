@@ -48,6 +48,15 @@ type Config struct {
 	// Admission is the probability that a LookupStep creates a row that is absent,
 	// in [0, 1]; 0 means 1.
 	Admission float64
+	// AdmissionCount is the number of steps that read an absent row until the last of them creates it, up to
+	// AdmissionCountMax; 0 and 1 mean that the first does. It does not go with Admission.
+	AdmissionCount int
+	// Candidates is the number of signs without rows whose steps are counted, of which at least the half that
+	// was read last is known; 0 means CandidatesDefault. Each takes up to CandidateBytes besides Memory.
+	Candidates int
+	// Expiry is the number of steps after which ExpireAt removes rows that were not read; 0: never. With it,
+	// a row counts as read when it is created. It does not go with Evict, which clears the same marks.
+	Expiry int
 	// Precision is the format of the embedding values.
 	Precision Precision
 	// MaxRows is the largest number of rows, up to 2³¹−1; 0 for that limit.
@@ -83,6 +92,16 @@ func (c *Config) validate() error {
 		return fmt.Errorf("table: init bound = %v, want at least 0 and finite", c.InitBound)
 	case !(c.Admission >= 0 && c.Admission <= 1):
 		return fmt.Errorf("table: admission = %v, want 0 to 1", c.Admission)
+	case c.AdmissionCount < 0 || c.AdmissionCount > AdmissionCountMax:
+		return fmt.Errorf("table: admission count = %d, want 0 to %d", c.AdmissionCount, AdmissionCountMax)
+	case c.AdmissionCount > 1 && c.Admission > 0 && c.Admission < 1:
+		return errors.New("table: admission by a probability and by a count: choose one")
+	case c.Candidates < 0:
+		return fmt.Errorf("table: candidates = %d, want at least 0", c.Candidates)
+	case c.Expiry < 0:
+		return fmt.Errorf("table: expiry = %d, want at least 0", c.Expiry)
+	case c.Expiry > 0 && c.Evict:
+		return errors.New("table: expiry and eviction: rows go for one reason or the other")
 	case c.MaxRows < 0 || c.MaxRows > rowLimit:
 		return fmt.Errorf("table: max rows = %d, want 0 to %d", c.MaxRows, rowLimit)
 	case c.Precision > FP16:
@@ -108,6 +127,7 @@ type Table struct {
 	evicted   int
 	outcomes  Outcome
 	hand      int // the row that eviction examines next
+	swept     int // the latest step of ExpireAt; 0: none
 	index     index
 	set       isa.Set // instructions of the kernels
 	many      manyOptimizer
@@ -115,6 +135,8 @@ type Table struct {
 	frozen    *Frozen  // nil unless rows are frozen that may not have been read
 	notes     int      // freezes that have noted rows
 	noted     []uint32 // by row, what the latest of them has noted: see changes.go
+
+	candidates candidates // signs without rows, if steps are counted
 }
 
 // slabBytes is about the size of a slab: large enough that a table of millions
@@ -143,7 +165,7 @@ func New(config Config, arena Arena) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{config: config, arena: arena, maxRows: config.MaxRows, index: newIndex(), set: isa.Best(),
-		work: []*chunk{{}}}
+		work: []*chunk{{}}, candidates: newCandidates(&config)}
 	if many, ok := config.Optimizer.(manyOptimizer); ok && many.HasBatch() {
 		t.many = many
 	}
@@ -167,8 +189,11 @@ func New(config Config, arena Arena) (*Table, error) {
 // Dim returns the length of an embedding.
 func (t *Table) Dim() int { return t.config.Dim }
 
-// Evicted returns the number of rows evicted so far.
+// Evicted returns the number of rows evicted or expired so far.
 func (t *Table) Evicted() int { return t.evicted }
+
+// Expires reports whether rows expire. If they do, none are evicted.
+func (t *Table) Expires() bool { return t.config.Expiry > 0 }
 
 // Outcomes returns the sum of the outcomes of every Apply so far.
 func (t *Table) Outcomes() Outcome { return t.outcomes }
@@ -199,6 +224,9 @@ func (t *Table) create(sign, hash uint64) (int, error) {
 	row, err := t.claim(sign, hash)
 	if err == nil {
 		t.initialize(row, sign)
+		if t.config.Expiry > 0 {
+			t.header(row)[2] |= mark
+		}
 	}
 	return row, err
 }
@@ -290,7 +318,7 @@ func (t *Table) initialize(row int, sign uint64) {
 func (t *Table) Clone() *Table {
 	clone := *t
 	clone.arena, clone.work, clone.frozen, clone.noted, clone.room = Heap{}, []*chunk{{}}, nil, nil, nil
-	clone.index = t.index.clone()
+	clone.index, clone.candidates = t.index.clone(), t.candidates.clone()
 	clone.slabs = slices.Clone(t.slabs)
 	size := t.rowBytes << t.slabShift
 	for i, from := range t.slabs {

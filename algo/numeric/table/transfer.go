@@ -127,23 +127,24 @@ func (t *Table) AddRows(c *Columns) error {
 // Counters are what a table remembers besides its rows.
 type Counters struct {
 	Hand     int // the row that eviction examines next
-	Evicted  int // rows evicted so far
+	Swept    int // the latest step for which ExpireAt has removed rows; 0: none
+	Evicted  int // rows evicted or expired so far
 	Outcomes Outcome
 }
 
 // Counters returns what the table remembers besides its rows.
-func (t *Table) Counters() Counters { return Counters{t.hand, t.evicted, t.outcomes} }
+func (t *Table) Counters() Counters { return Counters{t.hand, t.swept, t.evicted, t.outcomes} }
 
 // SetCounters replaces what the table remembers besides its rows. It returns an error, and changes nothing,
 // if the table has no such row or a count is negative.
 func (t *Table) SetCounters(c Counters) error {
 	o := c.Outcomes
-	if min(c.Hand, c.Evicted, o.Applied, o.Missing, o.Refused, o.Evicted, o.NonFinite) < 0 {
+	if min(c.Hand, c.Swept, c.Evicted, o.Applied, o.Missing, o.Refused, o.Evicted, o.NonFinite) < 0 {
 		return fmt.Errorf("table: negative counters: %+v", c)
 	}
 	if c.Hand >= max(t.rows, 1) {
 		return fmt.Errorf("table: eviction would examine row %d of %d next", c.Hand, t.rows)
 	}
-	t.hand, t.evicted, t.outcomes = c.Hand, c.Evicted, c.Outcomes
+	t.hand, t.swept, t.evicted, t.outcomes = c.Hand, c.Swept, c.Evicted, c.Outcomes
 	return nil
 }
