@@ -85,7 +85,17 @@ type IDColumn struct {
 	// Whole says that whole numbers may be written as floating-point ones, as programs do where some are
 	// missing: 17.0 is the id 17.
 	Whole bool `yaml:"whole,omitempty"`
+	// Weights names a column with a weight for each id, which multiplies its rows before they are added: a
+	// column of lists in Parquet and JSON lines, and in CSV of numbers with the same separator. Any finite
+	// numbers, of at least 0 for a mean.
+	Weights string `yaml:"weights,omitempty"`
+	// WeightSeparator stands between an id and its weight in the same field, as ":" in rock:0.5|pop:2, for
+	// CSV and JSON lines. An id without it has weight 1.
+	WeightSeparator string `yaml:"weight-separator,omitempty"`
 }
+
+// Weighted reports whether ids have weights.
+func (c IDColumn) Weighted() bool { return c.Weights != "" || c.WeightSeparator != "" }
 
 // LabelTexts returns the texts that mean label 1 and label 0.
 func (t *Table) LabelTexts() (positive, negative []string) {
@@ -111,6 +121,16 @@ func (t *Table) SlotNames() []string {
 	names := make([]string, len(t.Slots))
 	for i, slot := range t.Slots {
 		names[i] = slot.Column
+	}
+	return names
+}
+
+// WeightColumns returns the names of the columns of weights of ids.
+func (t *Table) WeightColumns() (names []string) {
+	for _, slot := range t.Slots {
+		if slot.Weights != "" {
+			names = append(names, slot.Weights)
+		}
 	}
 	return names
 }
@@ -184,6 +204,10 @@ func (t *Table) validateParquet() error {
 		if slot.Separator != "" {
 			return fmt.Errorf("slots[%d].separator: a column of lists has several ids: leave it out", i)
 		}
+		if slot.WeightSeparator != "" {
+			return fmt.Errorf("slots[%d].weight-separator: a Parquet file has weights in a column of their "+
+				"own: name it by weights", i)
+		}
 	}
 	return t.Validate()
 }
@@ -237,6 +261,20 @@ func (t *Table) validateNames() error {
 	}
 	for i, slot := range t.Slots {
 		if err := check(fmt.Sprintf("slots[%d].column", i), slot.Column); err != nil {
+			return err
+		}
+	}
+	for i, slot := range t.Slots {
+		switch {
+		case slot.Weights != "" && slot.WeightSeparator != "":
+			return fmt.Errorf("slots[%d]: weights and weight-separator: an id has one weight: leave one of "+
+				"them out", i)
+		case slot.WeightSeparator != "" && slot.WeightSeparator == slot.Separator:
+			return fmt.Errorf("slots[%d].weight-separator: %q stands between ids already", i, slot.Separator)
+		case slot.Weights == "":
+			continue
+		}
+		if err := check(fmt.Sprintf("slots[%d].weights", i), slot.Weights); err != nil {
 			return err
 		}
 	}

@@ -62,6 +62,7 @@ const (
 	VersionMean    = 5 // of models with a slot whose rows are averaged, which may have all that others have
 	VersionClasses = 6 // of models with a slot whose rows have settings of their own, which may have all
 	VersionMax     = 7 // of models with a slot that takes a maximum, which may have all that others have
+	VersionWeights = 8 // of models with a slot whose ids have weights, which may have all that others have
 )
 
 // formatName is the value of Manifest.Format.
@@ -111,6 +112,7 @@ type Slot struct {
 	HashStackRows   int    `json:"hash_stack_rows,omitempty"`
 	SqrtScaling     bool   `json:"sqrt_scaling,omitempty"`
 	Mean            bool   `json:"mean,omitempty"`
+	Weighted        bool   `json:"weighted,omitempty"`
 }
 
 // Dense describes the dense network.
@@ -201,6 +203,8 @@ func (r *Rows) fileNames(shelf int) (names []string) {
 func (m *Manifest) version() int {
 	r := &m.Rows
 	switch {
+	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Weighted }):
+		return VersionWeights
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Pooling == poolings[batch.Max] }):
 		return VersionMax
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Class > 0 }):
@@ -259,7 +263,7 @@ func schemaOf(s *batch.Schema) Schema {
 	for _, slot := range s.Slots {
 		out.Slots = append(out.Slots, Slot{slot.Name, slot.Dim, slot.Class, poolings[slot.Pooling],
 			slot.FixedSize, slot.Group, slot.HashStack.Rounds, slot.HashStack.Rows,
-			slot.Scale == batch.SqrtScaled, slot.Scale == batch.Mean})
+			slot.Scale == batch.SqrtScaled, slot.Scale == batch.Mean, slot.Weighted})
 	}
 	return out
 }
@@ -289,7 +293,7 @@ func (s *Schema) Batch() (batch.Schema, error) {
 			scale = batch.Mean
 		}
 		out.Slots = append(out.Slots, batch.Slot{Name: slot.Name, Dim: slot.Dim, Class: slot.Class,
-			Pooling: pooling, FixedSize: slot.FixedSize, Group: slot.Group, Scale: scale,
+			Pooling: pooling, FixedSize: slot.FixedSize, Group: slot.Group, Scale: scale, Weighted: slot.Weighted,
 			HashStack: batch.HashStack{Rounds: slot.HashStackRounds, Rows: slot.HashStackRows}})
 	}
 	return out, out.Validate()
@@ -358,6 +362,7 @@ func (s Slot) difference(other Slot) (setting string, a, b any) {
 		{"hash_stack_rows", s.HashStackRows, other.HashStackRows},
 		{"sqrt_scaling", s.SqrtScaling, other.SqrtScaling},
 		{"mean", s.Mean, other.Mean},
+		{"weighted", s.Weighted, other.Weighted},
 	} {
 		if is.a != is.b {
 			return is.setting, is.a, is.b
@@ -409,9 +414,9 @@ func decodeManifest(text []byte) (*Manifest, error) {
 	if head.Format != formatName {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
-	if head.Version < Version || head.Version > VersionMax {
+	if head.Version < Version || head.Version > VersionWeights {
 		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d to %d: %w",
-			head.Version, Version, VersionMax, errOther)
+			head.Version, Version, VersionWeights, errOther)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))
