@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"fmt"
 	"slices"
 
 	"tandem/algo/job"
@@ -51,8 +52,10 @@ func (f *format) checkWeights(b *batch.Batch, bad []*decode.BadRow, first int) [
 	for s := range f.Schema.Slots {
 		slot := &f.Schema.Slots[s]
 		for row := 0; slot.Weighted && row < b.Samples; row++ {
-			if err := slot.CheckWeights(b.Slots[s].SampleWeights(row)); err != nil {
-				bad = append(bad, &decode.BadRow{Line: first + row + 1, Column: slot.Name, Reason: err.Error()})
+			weights := b.Slots[s].SampleWeights(row)
+			if err := slot.CheckWeights(weights); err != nil {
+				bad = append(bad, &decode.BadRow{Line: first + row + 1, Column: slot.Name,
+					Value: fmt.Sprint(weights), Reason: err.Error()})
 			}
 		}
 	}

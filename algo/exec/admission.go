@@ -150,8 +150,9 @@ func checkOnRanks(a *Admission, m msg.Message, payload Payload) (unit.Bytes, err
 	return 0, fmt.Errorf("type: %T is not that of %v where ranks have the rows", payload, m.Kind)
 }
 
-// checkPooled is checkContent of Embeddings and PutGradients where slots take maxima. A rank, which has no ids,
-// returns the winners of Embeddings as they are; an EW compares those of PutGradients with its ids: CheckHeld.
+// checkPooled is checkContent of Embeddings and PutGradients where slots take maxima. A rank, which has no
+// ids, returns the winners of Embeddings as they are; an EW compares those of PutGradients with its ids, in
+// CheckHeld.
 func checkPooled(a *Admission, m msg.Message, payload Payload) (unit.Bytes, error) {
 	pooled, ok := payload.(*Pooled)
 	if !ok || m.Kind == msg.Embeddings && a.hasHotRows() {

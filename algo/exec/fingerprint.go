@@ -48,7 +48,8 @@ func (h *fingerprint) value(v reflect.Value) {
 		h.value(v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Field(i); v.Type().Field(i).Name != "Weights" || f.Len() > 0 { // absent, as in old recordings
+			// Recordings of programs that knew no weights of ids have none.
+			if f := v.Field(i); v.Type().Field(i).Name != "Weights" || f.Len() > 0 {
 				h.value(f)
 			}
 		}

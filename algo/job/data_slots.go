@@ -141,11 +141,11 @@ func (d Data) validateWeights() error {
 		}
 		switch {
 		case s.Pooling == PoolMax:
-			return fmt.Errorf("slots[%d].pooling: %s takes no weights, and the ids of %s have some: leave out "+
-				"the weights, or use %s, %s or %s", i, PoolMax, s.Slot, PoolSum, PoolMean, PoolSqrt)
+			return fmt.Errorf("slots[%d].pooling: %s takes no weights, and the ids of %s have some: leave "+
+				"out the weights, or use %s, %s or %s", i, PoolMax, s.Slot, PoolSum, PoolMean, PoolSqrt)
 		case s.Raw > 0:
-			return fmt.Errorf("slots[%d].raw: the ids of %s have weights, which only sums have: leave out the "+
-				"weights, or raw", i, s.Slot)
+			return fmt.Errorf("slots[%d].raw: the ids of %s have weights, which only sums have: leave out "+
+				"the weights, or raw", i, s.Slot)
 		}
 	}
 	return nil

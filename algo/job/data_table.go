@@ -97,6 +97,18 @@ type IDColumn struct {
 // Weighted reports whether ids have weights.
 func (c IDColumn) Weighted() bool { return c.Weights != "" || c.WeightSeparator != "" }
 
+// validateWeights checks where the weights of ids are.
+func (c IDColumn) validateWeights() error {
+	switch between := c.WeightSeparator; {
+	case between != "" && c.Weights != "":
+		return errors.New("weight-separator: the weights are in a column of their own (weights): leave one " +
+			"of them out")
+	case between != "" && between == c.Separator:
+		return fmt.Errorf("weight-separator: %q stands between ids already: choose another", between)
+	}
+	return nil
+}
+
 // LabelTexts returns the texts that mean label 1 and label 0.
 func (t *Table) LabelTexts() (positive, negative []string) {
 	if len(t.Positive) == 0 {
@@ -265,17 +277,12 @@ func (t *Table) validateNames() error {
 		}
 	}
 	for i, slot := range t.Slots {
-		switch {
-		case slot.Weights != "" && slot.WeightSeparator != "":
-			return fmt.Errorf("slots[%d]: weights and weight-separator: an id has one weight: leave one of "+
-				"them out", i)
-		case slot.WeightSeparator != "" && slot.WeightSeparator == slot.Separator:
-			return fmt.Errorf("slots[%d].weight-separator: %q stands between ids already", i, slot.Separator)
-		case slot.Weights == "":
-			continue
+		err := slot.validateWeights()
+		if err == nil && slot.Weights != "" {
+			err = check("weights", slot.Weights)
 		}
-		if err := check(fmt.Sprintf("slots[%d].weights", i), slot.Weights); err != nil {
-			return err
+		if err != nil {
+			return fmt.Errorf("slots[%d].%w", i, err)
 		}
 	}
 	for i, name := range t.FurtherLabels {

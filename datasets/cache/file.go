@@ -60,7 +60,8 @@ type header struct {
 }
 
 // extent is the place of a column in the file. The columns are the ids of each slot, each
-// followed by its offsets and by its weights, the dense values, the labels and, if there are any, the weights.
+// followed by its offsets and, if it is weighted, its weights, the dense values, the labels and, if there are
+// any, the weights.
 type extent struct {
 	Offset int64  `json:"offset"` // from the end of the header, rounded up to the alignment
 	Bytes  int64  `json:"bytes"`

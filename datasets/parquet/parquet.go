@@ -433,7 +433,7 @@ func weigh(slot *batch.Jagged, name string, offsets []int32, weights []float32) 
 	for row := range len(offsets) - 1 {
 		own, ids := weights[offsets[row]:offsets[row+1]], slot.SampleWeights(row)
 		if len(own) != len(ids) {
-			bad = append(bad, &decode.BadRow{Line: row + 1, Column: name,
+			bad = append(bad, &decode.BadRow{Line: row + 1, Column: name, Value: fmt.Sprint(own),
 				Reason: fmt.Sprintf("%d weights, and the row has %d ids", len(own), len(ids))})
 			continue
 		}

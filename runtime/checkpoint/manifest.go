@@ -293,7 +293,8 @@ func (s *Schema) Batch() (batch.Schema, error) {
 			scale = batch.Mean
 		}
 		out.Slots = append(out.Slots, batch.Slot{Name: slot.Name, Dim: slot.Dim, Class: slot.Class,
-			Pooling: pooling, FixedSize: slot.FixedSize, Group: slot.Group, Scale: scale, Weighted: slot.Weighted,
+			Pooling: pooling, FixedSize: slot.FixedSize, Group: slot.Group, Scale: scale,
+			Weighted:  slot.Weighted,
 			HashStack: batch.HashStack{Rounds: slot.HashStackRounds, Rows: slot.HashStackRows}})
 	}
 	return out, out.Validate()

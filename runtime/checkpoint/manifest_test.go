@@ -88,8 +88,8 @@ func TestVersionSaysWhetherRowsAreHot(t *testing.T) {
 	}
 }
 
-// A program that knows no means, maxima or weights never takes them for sums: such a model has a version of its own,
-// and is read with the slots that it was saved with.
+// A program that knows no means, maxima or weights never takes them for sums: such a model has a version of
+// its own, and is read with the slots that it was saved with.
 func TestVersionSaysHowRowsArePooled(t *testing.T) {
 	for version, slot := range map[int]batch.Slot{VersionMean: {Scale: batch.Mean},
 		VersionMax: {Pooling: batch.Max}, VersionWeights: {Scale: batch.Mean, Weighted: true}} {

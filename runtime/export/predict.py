@@ -97,9 +97,10 @@ class Rows:
         return self.values[at] if at < len(self.keys) and self.keys[at] == sign else self.zeros
 
     def pool(self, wanted, slot, weights=None):
-        """Return the sum of rows, divided by their number or its root if the slot says so, or the maximum. With
-        weights, each row is multiplied by its own, and their sum, or the root of that of their squares, takes
-        the place of the number."""
+        """Return the sum of rows, divided by their number or its root if the slot says so, or the maximum.
+
+        With weights, each row is multiplied by its own, and their sum, or the root of that of their squares,
+        takes the place of the number or its root."""
         if slot["max"]:
             return np.max([self.row(sign) for sign in wanted], axis=0) if wanted else self.zeros
         total = self.zeros.copy()
@@ -107,7 +108,8 @@ class Rows:
             for sign, weight in zip(wanted, weights):
                 total += np.float32(weight) * self.row(sign)
             by = sum(weights) if slot["mean"] else sum(w * w for w in weights) ** 0.5
-            return total * np.float32(1 / by) if weights and (slot["mean"] or slot["sqrt_scaling"]) else total
+            scales = weights and (slot["mean"] or slot["sqrt_scaling"])
+            return total * np.float32(1 / by) if scales else total
         for sign in wanted:
             total += self.row(sign)
         if slot["mean"]:
@@ -338,7 +340,10 @@ def batches(path, columns, rows, size=1024):
         values = {name: number(record, name, columns["table"]) for name in columns["numbers"]}
         known, parts = {}, []
         for slot in columns["slots"]:
-            ids, weights = (derive(slot, known, values), None) if "derived" in slot else identities(record, slot)
+            if "derived" in slot:
+                ids, weights = derive(slot, known, values), None
+            else:
+                ids, weights = identities(record, slot)
             known[slot["name"]] = ids
             parts.append(embed(ids, weights, slot, rows, columns["prefix_bits"]))
         embeddings.append(np.concatenate(parts) if parts else [])

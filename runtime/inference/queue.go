@@ -156,7 +156,8 @@ func (q *Queue) compute(together []*pending, joined *batch.Batch) {
 	}
 }
 
-// join writes the rows of requests to dst, one after another. Their ids have weights in the slots that say so.
+// join writes the rows of requests to dst, one after another. Their ids have weights in the slots that say
+// so.
 func join(dst *batch.Batch, slots []batch.Slot, requests []*pending) {
 	first := requests[0].rows
 	if dst.Slots == nil {

@@ -80,8 +80,8 @@ func (r *Routed) Take(o *Occurrences, schema *batch.Schema, grads []float32, win
 // Max slots and of ids with weights, of all kinds of rows. Merge needs it.
 func (r *Routed) CheckApart(schema *batch.Schema) error {
 	if n := r.valuesApart(schema); n > apartMost {
-		return fmt.Errorf("slots that take maxima, or have weights, have %d gradients of rows in a batch of %d "+
-			"samples; at most %d: train with smaller batches", n, r.part.Samples, apartMost)
+		return fmt.Errorf("slots that take maxima, or have weights, have %d gradients of rows in a batch of "+
+			"%d samples; at most %d: train with smaller batches", n, r.part.Samples, apartMost)
 	}
 	return nil
 }

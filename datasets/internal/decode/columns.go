@@ -118,7 +118,8 @@ func (j *joiner) batch(workers int) *batch.Batch {
 			out.Slots[i].Offsets = j.offsets(i, one)
 			out.Slots[i].IDs = concat(j.parts, func(c *columns) *[]uint64 { return &c.slots[i].ids })
 			if j.slots[i].Weighted {
-				out.Slots[i].Weights = concat(j.parts, func(c *columns) *[]float32 { return &c.slots[i].weights })
+				out.Slots[i].Weights = concat(j.parts,
+					func(c *columns) *[]float32 { return &c.slots[i].weights })
 			}
 		}
 	})

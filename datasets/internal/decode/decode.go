@@ -62,7 +62,7 @@ func (r *Row) Reset() {
 func (r *Row) checkWeights(schema *batch.Schema) *BadRow {
 	for _, s := range r.weighted {
 		if err := schema.Slots[s].CheckWeights(r.IDWeights[s]); err != nil {
-			return &BadRow{Column: schema.Slots[s].Name, Reason: err.Error()}
+			return BadField(schema.Slots[s].Name, fmt.Sprint(r.IDWeights[s]), err.Error())
 		}
 	}
 	return nil
