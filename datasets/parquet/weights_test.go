@@ -306,3 +306,22 @@ func TestBadWeightsOfIDsInParquet(t *testing.T) {
 		t.Errorf("weights that are text: %v", err)
 	}
 }
+
+// Cached rows are not those of a job that allows other weights.
+func TestCachedWeightsAreThoseOfThePooling(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	rows := strings.Repeat("rock:-1|pop,1\nrock,0\n", 4)
+	if err := os.WriteFile(path, []byte("tags,click\n"+rows), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data := job.Data{Kind: job.KindCSV, Path: path, Cache: filepath.Join(t.TempDir(), "cache"),
+		Split: job.Split{Test: 0.5}, CSV: &job.Table{Label: "click",
+			Slots: []job.IDColumn{{Column: "tags", Separator: "|", WeightSeparator: ":"}}}}
+	for _, pooling := range []string{job.PoolSum, job.PoolMean, job.PoolSum} {
+		data.Slots = []job.SlotSetting{{Slot: "tags", Pooling: pooling}}
+		_, err := datasets.Open(data, "")
+		if (err != nil) != (pooling == job.PoolMean) {
+			t.Errorf("%s: %v", pooling, err)
+		}
+	}
+}
