@@ -72,3 +72,15 @@ func TestWeightsOfOneAreNone(t *testing.T) {
 		}
 	})
 }
+
+// Rows that are multiplied by weights are no copies.
+func TestWeightedRowsAreNotSpread(t *testing.T) {
+	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{{Dim: 1, Weighted: true}}}
+	for _, weights := range [][]float32{nil, {2}} {
+		b := &batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 1}, IDs: []uint64{5},
+			Weights: weights}}}
+		if routeAll(schema, b, 1, 1, 1)[0].Spreads(schema) != (weights == nil) {
+			t.Errorf("weights %v: spreads %t", weights, weights != nil)
+		}
+	}
+}
