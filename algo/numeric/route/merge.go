@@ -301,7 +301,7 @@ func (r *Routed) placeSlot(sort *sorting, s int, slot *batch.Slot, group, first,
 		return
 	}
 	lo, hi, each := r.part.Bounds[group], r.part.Bounds[group+1], slot.RowsPerID()
-	if r.eachApart(s, slot) {
+	if slot.Pooling == batch.Max || r.part.Slots[s].Weights != nil {
 		offsets := r.part.Slots[s].Offsets
 		begin, end := int(offsets[lo])*each, int(offsets[hi])*each
 		sort.placeEach(r.Index[s][begin:end], int32(apart+begin*sort.dim), int32(sort.dim))
