@@ -103,7 +103,9 @@ func (f *format) cacheKey(path string) (cache.Key, error) {
 		Version int
 		Kind    job.DataKind
 		CSV     *job.Table
-	}{decodingVersion, f.kind, f.table})
+		// Scales decide which weights of ids can be used, of slots that have some.
+		Scales []batch.Scale `json:",omitempty"`
+	}{decodingVersion, f.kind, f.table, f.weightScales()})
 	if err != nil {
 		return cache.Key{}, err
 	}
@@ -121,7 +123,28 @@ func (f *format) cacheKey(path string) (cache.Key, error) {
 // matches reports whether cached rows have the columns of the format.
 func (f *format) matches(rows *cache.Rows) bool {
 	return slices.Equal(rows.Slots, slotNames(&f.Schema)) && slices.Equal(rows.Dense, f.Schema.Dense) &&
-		slices.Equal(rows.Labels, f.Schema.Labels) && rows.Weight == f.Schema.Weight
+		slices.Equal(rows.Labels, f.Schema.Labels) && rows.Weight == f.Schema.Weight &&
+		slices.Equal(rows.Weighted, f.weightedNames())
+}
+
+// weightScales returns the scale of each slot whose ids have weights.
+func (f *format) weightScales() (scales []batch.Scale) {
+	for _, slot := range f.Schema.Slots {
+		if slot.Weighted {
+			scales = append(scales, slot.Scale)
+		}
+	}
+	return scales
+}
+
+// weightedNames returns the names of the slots whose ids have weights.
+func (f *format) weightedNames() (names []string) {
+	for _, slot := range f.Schema.Slots {
+		if slot.Weighted {
+			names = append(names, slot.Name)
+		}
+	}
+	return names
 }
 
 func slotNames(schema *batch.Schema) (names []string) {
@@ -135,7 +158,7 @@ func slotNames(schema *batch.Schema) (names []string) {
 func (f *format) cacheRows(parsed *batch.Batch, dropped *droppedRows) *cache.Rows {
 	rows := &cache.Rows{
 		Slots: slotNames(&f.Schema), Dense: f.Schema.Dense, Labels: f.Schema.Labels,
-		Weight: f.Schema.Weight, Batch: parsed,
+		Weight: f.Schema.Weight, Weighted: f.weightedNames(), Batch: parsed,
 		Dropped: dropped.count - dropped.countBefore,
 	}
 	for _, bad := range dropped.firstOfFile {

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -17,8 +18,17 @@ func csvFormat(t *job.Table) decode.Format {
 
 // tableSchema returns the schema of a table that a job describes.
 func tableSchema(t *job.Table) batch.Schema {
-	schema := newSchema(t.SlotNames(), t.Numeric, t.LabelNames()...)
+	schema := featureSchema(t, t.LabelNames()...)
 	schema.Weight = t.WeightName()
+	return schema
+}
+
+// featureSchema returns the schema of a table with some labels and without weights of rows.
+func featureSchema(t *job.Table, labels ...string) batch.Schema {
+	schema := newSchema(t.SlotNames(), t.Numeric, labels...)
+	for i, slot := range t.Slots {
+		schema.Slots[i].Weighted = slot.Weighted()
+	}
 	return schema
 }
 
@@ -37,6 +47,11 @@ func csvTable(t *job.Table) *decode.Table {
 			names, separators = append(names, name), append(separators, "")
 		}
 	}
+	for _, slot := range t.Slots {
+		if slot.Weights != "" {
+			names, separators = append(names, slot.Weights), append(separators, slot.Separator)
+		}
+	}
 	return &decode.Table{
 		Delimiter: t.FieldDelimiter(), Comment: t.Comment, Columns: t.Columns, Names: names,
 		Separators: separators,
@@ -53,6 +68,7 @@ type csvDecoder struct {
 	labelNames []string
 	// Indexes of the columns in a record.
 	slots   []int
+	weights []int // of the ids of each slot; −1: no column
 	numeric []int
 	labels  []int
 	styles  []decode.Style // of numeric
@@ -91,6 +107,15 @@ func newCSVDecoder(t *job.Table, labels []string, header *decode.RecordReader) (
 	}
 	if c.slots, err = header.Positions(t.SlotNames()); err != nil {
 		return nil, err
+	}
+	for _, slot := range t.Slots {
+		at := -1
+		if slot.Weights != "" {
+			if at, err = header.Position(slot.Weights); err != nil {
+				return nil, err
+			}
+		}
+		c.weights = append(c.weights, at)
 	}
 	if len(labels) > 0 {
 		if c.weight, err = newWeightColumn(t, t.Weight, header); err != nil {
@@ -177,7 +202,19 @@ func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
 			r.IDs[i] = append(r.IDs[i], key)
 			continue
 		}
-		r.IDs[i] = appendIDs(r.IDs[i], record[at], slot)
+		if !slot.Weighted() {
+			r.IDs[i] = appendIDs(r.IDs[i], record[at], slot)
+			continue
+		}
+		weights := ""
+		if w := c.weights[i]; w >= 0 {
+			weights = record[w]
+		}
+		var bad *decode.BadRow
+		r.IDs[i], r.IDWeights[i], bad = appendWeighted(r.IDs[i], r.IDWeights[i], record[at], weights, slot)
+		if bad != nil {
+			return bad
+		}
 	}
 	return nil
 }
@@ -199,4 +236,62 @@ func appendIDs(ids []uint64, field string, column job.IDColumn) []uint64 {
 		}
 	}
 	return ids
+}
+
+// appendWeighted appends the ids of one field of a column whose ids have weights, and these weights: those of
+// a field of a column of their own, or behind the ids.
+func appendWeighted(ids []uint64, weights []float32, field, weightField string, column job.IDColumn) (
+	[]uint64, []float32, *decode.BadRow) {
+	if column.Weights == "" {
+		return appendInline(ids, weights, field, column)
+	}
+	ids = appendIDs(ids, field, column)
+	texts := []string{weightField}
+	if column.Separator != "" {
+		if texts = nil; weightField != "" {
+			texts = strings.Split(weightField, column.Separator)
+		}
+	}
+	for _, text := range texts {
+		weight, reason := decode.ParseNumber(strings.TrimSpace(text))
+		if reason != "" {
+			return ids, weights, decode.BadField(column.Weights, text, "a weight of an id: "+reason)
+		}
+		weights = append(weights, float32(weight))
+	}
+	if len(weights) != len(ids) {
+		return ids, weights, decode.BadField(column.Weights, weightField, fmt.Sprintf("%d weights, and the "+
+			"column %s has %d ids in this row", len(weights), column.Column, len(ids)))
+	}
+	return ids, weights, nil
+}
+
+// appendInline is appendWeighted where a weight stands behind its id.
+func appendInline(ids []uint64, weights []float32, field string, column job.IDColumn) (_ []uint64,
+	_ []float32, bad *decode.BadRow) {
+	eachText(field, job.IDColumn{Separator: column.Separator}, func(text string) {
+		id, written, found := cutWeight(text, column.WeightSeparator)
+		weight, reason := 1.0, ""
+		if found {
+			weight, reason = decode.ParseNumber(written)
+		}
+		if reason != "" && bad == nil {
+			bad = decode.BadField(column.Column, text, fmt.Sprintf("behind %q stands the weight of an id: %s",
+				column.WeightSeparator, reason))
+		}
+		if column.Whole {
+			id = decode.WholeText(id)
+		}
+		ids, weights = append(ids, CategoryID(id)), append(weights, float32(weight))
+	})
+	return ids, weights, bad
+}
+
+// cutWeight cuts the text of an id with a weight, which stands behind the last separator, if there is one.
+func cutWeight(text, separator string) (id, weight string, found bool) {
+	at := strings.LastIndex(text, separator)
+	if separator == "" || at < 0 {
+		return text, "", false
+	}
+	return strings.TrimSpace(text[:at]), strings.TrimSpace(text[at+len(separator):]), true
 }

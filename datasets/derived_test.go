@@ -97,8 +97,9 @@ func TestFeaturesHaveDerivedSlots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := FeatureRows(data, set.Scaling, [][]string{{"anna", "ben", "anna", "ben", "anna", "ben"},
-		{"x|y", "x", "y", "", "x", "x"}}, [][]float32{{1, 2.5, 2.4, float32(math.NaN()), 9, -3}})
+	b, err := FeatureRows(data, set.Scaling, Features{IDs: [][]string{
+		{"anna", "ben", "anna", "ben", "anna", "ben"}, {"x|y", "x", "y", "", "x", "x"}},
+		Numbers: [][]float32{{1, 2.5, 2.4, float32(math.NaN()), 9, -3}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestCombinationsOfListsAreBounded(t *testing.T) {
 	}
 	long := data(101, false)
 	check("a file", ReadFeatures(long, nil, long.Path, func(*batch.Batch, float64) error { return nil }))
-	_, err := FeatureRows(long, nil, [][]string{{list(100)}, {list(101)}}, nil)
+	_, err := FeatureRows(long, nil, Features{IDs: [][]string{{list(100)}, {list(101)}}})
 	check("a request", err)
 }
 

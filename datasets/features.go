@@ -27,7 +27,9 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
-	schema := newSchema(t.SlotNames(), t.Numeric)
+	schema := featureSchema(t)
+	setWeightScales(data.Slots, &schema)
+	f := format{Format: decode.Format{Schema: schema}}
 	derived, err := newDerivation(data.Derived, &schema)
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
@@ -48,7 +50,7 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	if data.Format() == job.KindParquet {
 		read = readParquetFeatures
 	}
-	err = read(t, path, dropped, each)
+	err = read(f, t, path, dropped, each)
 	if err == nil && rows == 0 {
 		err = noRows(path, dropped)
 	}
@@ -78,14 +80,14 @@ func checkFormat(data job.Data, path string) error {
 	return err
 }
 
-func readTextFeatures(t *job.Table, path string, dropped *droppedRows,
+func readTextFeatures(f format, t *job.Table, path string, dropped *droppedRows,
 	use func(*batch.Batch, float64) error) error {
 	in, err := input.Open(path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	f := decode.Format{Schema: newSchema(t.SlotNames(), t.Numeric), Table: csvTable(t)}
+	f.Table = csvTable(t)
 	f.Table.NewDecoder = func(header *decode.RecordReader) (decode.RecordDecoder, error) {
 		return newCSVDecoder(t, nil, header)
 	}
@@ -95,47 +97,89 @@ func readTextFeatures(t *job.Table, path string, dropped *droppedRows,
 	})
 }
 
-func readParquetFeatures(t *job.Table, path string, dropped *droppedRows,
+func readParquetFeatures(f format, t *job.Table, path string, dropped *droppedRows,
 	use func(*batch.Batch, float64) error) error {
 	unlabelled := *t
 	unlabelled.Label, unlabelled.FurtherLabels = "", nil
-	f := format{kind: job.KindParquet, table: &unlabelled}
+	f.kind, f.table = job.KindParquet, &unlabelled
 	return f.parquetGroups(path, dropped, use)
 }
 
-// FeatureRows returns rows that are not in a file, as ReadFeatures would read them: the texts of each id
-// column and the numbers of each numeric column of data, of kind csv or parquet, in its order, one value a
-// row. NaN is a missing number, which becomes the mean.
-func FeatureRows(data job.Data, scaling []batch.Scaling, ids [][]string, numbers [][]float32) (*batch.Batch,
-	error) {
-	t := data.Table()
-	schema := newSchema(t.SlotNames(), t.Numeric)
-	derived, err := newDerivation(data.Derived, &schema)
+// Features are the values of the columns of rows, in the order of a table.
+type Features struct {
+	// IDs has the texts of each id column, one a row, and Weights those of the column of the weights of its
+	// ids. They are not read of a column without, and may be nil if no column has some.
+	IDs, Weights [][]string
+	Numbers      [][]float32 // of each numeric column; NaN is a missing number, which becomes the mean
+}
+
+// FeatureRows returns rows that are not in a file, as ReadFeatures would read them from a table of data, of
+// kind csv or parquet.
+func FeatureRows(data job.Data, scaling []batch.Scaling, in Features) (*batch.Batch, error) {
+	b, err := featureRows(data, in)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
-	}
-	b := &batch.Batch{Slots: make([]batch.Jagged, len(ids))}
-	for s, texts := range ids {
-		b.Samples = len(texts)
-		slot := batch.Jagged{Offsets: make([]int32, 1, len(texts)+1), IDs: make([]uint64, 0, len(texts))}
-		for _, text := range texts {
-			slot.IDs = appendIDs(slot.IDs, strings.TrimSpace(text), t.Slots[s])
-			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
-		}
-		b.Slots[s] = slot
-	}
-	for c, values := range numbers {
-		b.Samples = len(values)
-		if b.Dense == nil {
-			b.Dense = make([]float32, len(values)*len(numbers))
-		}
-		for row, value := range values {
-			b.Dense[row*len(numbers)+c] = value
-		}
-	}
-	if b, err = derived.withSlots(b); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	standardise(b, scaling)
 	return b, nil
+}
+
+// featureRows is FeatureRows with numbers as they are.
+func featureRows(data job.Data, in Features) (*batch.Batch, error) {
+	t := data.Table()
+	schema := featureSchema(t)
+	setWeightScales(data.Slots, &schema)
+	b := &batch.Batch{Slots: make([]batch.Jagged, len(in.IDs))}
+	var err error
+	for s, texts := range in.IDs {
+		b.Samples = len(texts)
+		var weights []string
+		if t.Slots[s].Weights != "" {
+			weights = in.Weights[s]
+		}
+		if b.Slots[s], err = featureIDs(&schema.Slots[s], t.Slots[s], texts, weights); err != nil {
+			return nil, err
+		}
+	}
+	for c, values := range in.Numbers {
+		b.Samples = len(values)
+		if b.Dense == nil {
+			b.Dense = make([]float32, len(values)*len(in.Numbers))
+		}
+		for row, value := range values {
+			b.Dense[row*len(in.Numbers)+c] = value
+		}
+	}
+	derived, err := newDerivation(data.Derived, &schema)
+	if err != nil {
+		return nil, err
+	}
+	return derived.withSlots(b)
+}
+
+// featureIDs returns the ids of a slot, from the texts of its column and, if it has one, that of weights.
+func featureIDs(slot *batch.Slot, column job.IDColumn, texts, weights []string) (batch.Jagged, error) {
+	own := batch.Jagged{Offsets: make([]int32, 1, len(texts)+1), IDs: make([]uint64, 0, len(texts))}
+	for row, text := range texts {
+		text = strings.TrimSpace(text)
+		if !slot.Weighted {
+			own.IDs = appendIDs(own.IDs, text, column)
+			own.Offsets = append(own.Offsets, int32(len(own.IDs)))
+			continue
+		}
+		written := ""
+		if column.Weights != "" {
+			written = strings.TrimSpace(weights[row])
+		}
+		ids, of, bad := appendWeighted(nil, nil, text, written, column)
+		if bad != nil {
+			return own, fmt.Errorf("row %d: column %s: %q: %s", row+1, bad.Column, bad.Value, bad.Reason)
+		}
+		if err := slot.CheckWeights(of); err != nil {
+			return own, fmt.Errorf("row %d: column %s: %w", row+1, column.Column, err)
+		}
+		own.IDs, own.Weights = append(own.IDs, ids...), append(own.Weights, of...)
+		own.Offsets = append(own.Offsets, int32(len(own.IDs)))
+	}
+	return own, nil
 }

@@ -1,6 +1,9 @@
 package datasets
 
 import (
+	"fmt"
+	"slices"
+
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets/internal/decode"
@@ -27,7 +30,37 @@ func formatOf(data *job.Data) format {
 	case job.KindMovieLens:
 		f.beside = []string{"u.user", "u.item"}
 	}
+	setWeightScales(data.Slots, &f.Schema)
 	return f
+}
+
+// setWeightScales sets the scales of slots whose ids have weights, which decide what weights can be used.
+func setWeightScales(settings []job.SlotSetting, schema *batch.Schema) {
+	for i := range schema.Slots {
+		slot := &schema.Slots[i]
+		for k := range settings {
+			if slot.Weighted && settings[k].Slot == slot.Name {
+				slot.Scale = settings[k].Scale()
+			}
+		}
+	}
+}
+
+// checkWeights returns rows of a Parquet file that are bad, from one that is the first of the file's rows,
+// together with those whose weights of ids cannot be used in their slots.
+func (f *format) checkWeights(b *batch.Batch, bad []*decode.BadRow, first int) []*decode.BadRow {
+	for s := range f.Schema.Slots {
+		slot := &f.Schema.Slots[s]
+		for row := 0; slot.Weighted && row < b.Samples; row++ {
+			weights := b.Slots[s].SampleWeights(row)
+			if err := slot.CheckWeights(weights); err != nil {
+				bad = append(bad, &decode.BadRow{Line: first + row + 1, Column: slot.Name,
+					Value: fmt.Sprint(weights), Reason: err.Error()})
+			}
+		}
+	}
+	slices.SortStableFunc(bad, func(x, y *decode.BadRow) int { return x.Line - y.Line })
+	return slices.CompactFunc(bad, func(x, y *decode.BadRow) bool { return x.Line == y.Line })
 }
 
 // textFormat returns how the text of a kind is decoded.

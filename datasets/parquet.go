@@ -32,7 +32,7 @@ func (f *format) readParquet(path string, dropped *droppedRows) (*batch.Batch, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	good, err := goodRows(b, bad, 0, dropped.skip(path))
+	good, err := goodRows(b, f.checkWeights(b, bad, 0), 0, dropped.skip(path))
 	if err == nil && good.Samples == 0 {
 		err = noRows(path, dropped)
 	}
@@ -103,7 +103,7 @@ func (f *format) parquetGroups(path string, dropped *droppedRows,
 	policy := dropped.skip(path)
 	err = read(file, file.Size(), f.table, func(b *batch.Batch, bad []*decode.BadRow, first,
 		total int) error {
-		good, err := goodRows(b, bad, first, policy)
+		good, err := goodRows(b, f.checkWeights(b, bad, first), first, policy)
 		if err != nil {
 			return err
 		}

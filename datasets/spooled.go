@@ -51,11 +51,20 @@ func spoolFolder() string {
 	return filepath.Join(filepath.Dir(folder), "rows")
 }
 
+// weightedSlots reports of each slot whether its ids have weights.
+func weightedSlots(schema *batch.Schema) []bool {
+	weighted := make([]bool, len(schema.Slots))
+	for s, slot := range schema.Slots {
+		weighted[s] = slot.Weighted
+	}
+	return weighted
+}
+
 // spool keeps the rows that read passes to add in a temporary file, and passes them to use.
 func (f *format) spool(use func(*batch.Batch) error, read func(add func(*batch.Batch) error) error) (
 	blocks, error) {
-	rows, err := spool.Create(spoolFolder(), len(f.Schema.Slots), len(f.Schema.Dense), len(f.Schema.Labels),
-		f.Schema.Weight != "")
+	rows, err := spool.Create(spoolFolder(), weightedSlots(&f.Schema), len(f.Schema.Dense),
+		len(f.Schema.Labels), f.Schema.Weight != "")
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w: set XDG_CACHE_HOME to a folder for temporary rows", err)
 	}

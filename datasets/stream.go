@@ -244,7 +244,9 @@ func gather(places []rowPlace, parts map[int]*batch.Batch, slots int) *batch.Bat
 	for s := range out.Slots {
 		slot := batch.Jagged{Offsets: make([]int32, 1, len(places)+1), IDs: make([]uint64, 0, len(places))}
 		for _, at := range places {
-			slot.IDs = append(slot.IDs, parts[at.block].Slots[s].SampleIDs(at.row)...)
+			from := &parts[at.block].Slots[s]
+			slot.IDs = append(slot.IDs, from.SampleIDs(at.row)...)
+			slot.Weights = append(slot.Weights, from.SampleWeights(at.row)...)
 			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
 		}
 		out.Slots[s] = slot

@@ -36,7 +36,7 @@ func Texts(data job.Data, dataDir string, rows int) (map[string]map[uint64]strin
 			if i >= len(row) {
 				continue // a bad row
 			}
-			text := strings.TrimSpace(row[i])
+			text, _, _ := cutWeight(strings.TrimSpace(row[i]), column.WeightSeparator)
 			if ids := appendIDs(nil, text, column); len(ids) == 1 {
 				all[name][ids[0]] = text
 			}

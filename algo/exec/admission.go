@@ -150,7 +150,9 @@ func checkOnRanks(a *Admission, m msg.Message, payload Payload) (unit.Bytes, err
 	return 0, fmt.Errorf("type: %T is not that of %v where ranks have the rows", payload, m.Kind)
 }
 
-// checkPooled is checkContent of Embeddings and PutGradients where slots take maxima.
+// checkPooled is checkContent of Embeddings and PutGradients where slots take maxima. A rank, which has no
+// ids, returns the winners of Embeddings as they are; an EW compares those of PutGradients with its ids, in
+// CheckHeld.
 func checkPooled(a *Admission, m msg.Message, payload Payload) (unit.Bytes, error) {
 	pooled, ok := payload.(*Pooled)
 	if !ok || m.Kind == msg.Embeddings && a.hasHotRows() {
@@ -196,6 +198,10 @@ func (a *Admission) checkIDs(m msg.Message, ids *IDs) error {
 	}
 	if most := idsMax * slots * ids.Samples; count > most {
 		return fmt.Errorf("ids: %d, want at most %d: %d a sample and slot", count, most, idsMax)
+	}
+	if len(ids.Weights) > 0 {
+		_, err := ids.part(a.schema)
+		return err
 	}
 	return nil
 }
@@ -303,6 +309,9 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 				return fmt.Errorf("%v: payload: %w", m, err)
 			}
 		}
+		if err := checkWinners(a, s, m, payload.Winners); err != nil {
+			return fmt.Errorf("%v: payload: %w", m, err)
+		}
 	case Signs:
 		put, here := find[*Put](s, role.Handle{Kind: role.ShardGrads, Rank: m.Rank, Step: m.Step})
 		if here {
@@ -314,6 +323,19 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 		}
 	}
 	return nil
+}
+
+// checkWinners returns an error if an EW has the ids of a batch and a winner is not one of its bag.
+func checkWinners(a *Admission, s *Store, m msg.Message, winners Winners) error {
+	routed, here := find[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: m.Rank, Step: m.Step})
+	if m.Kind != msg.PutGradients || !here {
+		return nil
+	}
+	numbers, err := winners.unpack(routed.Samples() * a.winners)
+	if err != nil {
+		return err
+	}
+	return routed.Routed[0].CheckWinners(a.schema, numbers) // of all kinds of rows
 }
 
 // looked returns how many signs of each dimension the batch of a message has looked up, if its put has not
@@ -386,7 +408,7 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 	slots, most := unit.Bytes(len(a.schema.Slots)), unit.Bytes(0)
 	switch m.Kind {
 	case msg.IDFeatures:
-		most = samples * slots * (8*idsMax + 4)
+		most = samples * (slots*(8*idsMax+4) + 4*idsMax*weightedSlots(a.schema))
 	case msg.Samples:
 		most = 4 * samples * unit.Bytes(len(a.schema.Dense)+len(a.schema.Labels))
 	case msg.Lookup:
@@ -411,6 +433,16 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 	// The bytes that roles count do not include lengths, bounds and zeros behind arrays.
 	overhead := frameOverhead + 32*slots + 8*unit.Bytes(a.job.TotalGroups())
 	return min(max(m.Bytes, msg.HeaderBytes), msg.HeaderBytes+most) + overhead
+}
+
+// weightedSlots returns the number of slots whose ids have weights.
+func weightedSlots(schema *batch.Schema) (n unit.Bytes) {
+	for _, slot := range schema.Slots {
+		if slot.Weighted {
+			n++
+		}
+	}
+	return n
 }
 
 // frameOverhead bounds the lengths and trailing zeros of a frame, except those of slots and groups.

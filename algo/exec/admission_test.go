@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +82,7 @@ func TestCorrectPayloadsPass(t *testing.T) {
 			settings.Wire.Precision, settings.Wire.Index = wire, index
 			exchange(t, withHotRows(t, settings))
 			exchangeOf(t, settings, withMaxima())
+			exchangeOf(t, settings, withWeights(16))
 			exchangeOf(t, withHotRows(t, settings), withMaxima())
 			p, _, all := exchange(t, settings)
 			for kind, own := range all {
@@ -95,6 +97,63 @@ func TestCorrectPayloadsPass(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// withWeights returns the columns of exchange, in which the ids of the second slot have weights, of a mean.
+func withWeights(samples int) *exectest.Columns {
+	columns := exectest.NewColumns(samples, 16)
+	columns.Fields.Slots[1] = batch.Slot{Name: "history", Dim: 3, Scale: batch.Mean, Weighted: true}
+	own := &columns.All.Slots[1]
+	for i := range own.IDs {
+		own.Weights = append(own.Weights, 0.5+float32(i%4))
+	}
+	return columns
+}
+
+// Weights of ids that a slot cannot have are refused before anything is computed from them.
+func TestWrongWeightsAreRefused(t *testing.T) {
+	for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
+		settings := exectest.Job(2, 2)
+		settings.Wire.Index = index
+		p, stores, all := exchangeOf(t, settings, withWeights(16))
+		honest := all[msg.IDFeatures]
+		good := honest.payload.(*IDs).Weights
+		changed := func(to float32) []float32 {
+			weights := slices.Clone(good)
+			weights[1] = to
+			return weights
+		}
+		for want, weights := range map[string][]float32{
+			"weights of ids: 1, and there are more ids": good[:1],
+			"and there are fewer ids":                   append(changed(1), 1),
+			"is not a finite":                           changed(float32(math.NaN())),
+			"+Inf of an id is":                          changed(float32(math.Inf(1))),
+			"a mean needs weights of at least 0":        changed(-1),
+			"ids have weights of 0":                     make([]float32, len(good)),
+		} {
+			wrong, m := *honest.payload.(*IDs), honest.m
+			wrong.Weights = weights
+			m.Bytes = msg.HeaderBytes + unit.Bytes(wrong.Size())
+			err := examine(p, stores[m.To], m, &wrong)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", index, err, want)
+			}
+		}
+		wrong, m := *honest.payload.(*IDs), honest.m // without weights, all are 1
+		wrong.Weights = nil
+		m.Bytes = msg.HeaderBytes + unit.Bytes(wrong.Size())
+		if err := examine(p, stores[m.To], m, &wrong); err != nil {
+			t.Errorf("%s: no weights: %v", index, err)
+		}
+	}
+	p, stores, all := exchange(t, exectest.Job(2, 2)) // no slot has weights
+	wrong, m := *all[msg.IDFeatures].payload.(*IDs), all[msg.IDFeatures].m
+	wrong.Weights = []float32{1}
+	m.Bytes += 4
+	err := examine(p, stores[m.To], m, &wrong)
+	if err == nil || !strings.Contains(err.Error(), "fewer ids") {
+		t.Errorf("weights of no slot: %v", err)
 	}
 }
 
@@ -127,7 +186,20 @@ func TestWrongWinnersAreRefused(t *testing.T) {
 	}
 }
 
-// A rank that claims a maximum for an id that its bag does not have ends the run with an error.
+// An EW that has the ids of a batch refuses a maximum of an id that its bag does not have.
+func TestWinnersOfNoIDAreRefused(t *testing.T) {
+	p, stores, all := exchangeOf(t, exectest.Job(2, 2), withMaxima())
+	honest := all[msg.PutGradients]
+	good := honest.payload.(*Pooled)
+	wrong := &Pooled{good.Values, slices.Repeat(Winners{200}, len(good.Winners))}
+	err := examine(p, stores[honest.m.To], honest.m, wrong)
+	if err == nil || !strings.Contains(err.Error(), "slot history: id 200 of sample 0 has a maximum") {
+		t.Error(err)
+	}
+}
+
+// A maximum of an id that its bag does not have is an error, where the EW had no ids yet when it was
+// admitted.
 func TestFalseWinnersAreAnError(t *testing.T) {
 	s := newScript(t, exectest.Job(1, 1), withMaxima())
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
@@ -148,6 +220,27 @@ func TestFalseWinnersAreAnError(t *testing.T) {
 	_, err := s.p.Execute(embeddingWorker, s.stores[embeddingWorker], w, s.operands(w), nil)
 	if err == nil || !strings.Contains(err.Error(), "slot history: id 200 of sample 0 has a maximum") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The memory of embeddings may be used again when they are unpacked: what a rank returns of them does not
+// change with it.
+func TestWinnersOutliveTheirMessage(t *testing.T) {
+	s := newScript(t, exectest.Job(1, 1), withMaxima())
+	s.read = s.do(dataLoader, role.Read, event.NoRank)
+	s.lookup(0)
+	s.do(nnWorker(0), role.Forward, 0)
+	m := msg.Message{Kind: msg.Embeddings, From: embeddingWorker, To: nnWorker(0)}
+	lent := s.p.Payload(s.stores[embeddingWorker], m, s.sent(m.Kind, 0)).(*Pooled).Winners
+	want := slices.Clone(lent)
+	for i := range lent {
+		lent[i] = 200
+	}
+	s.do(nnWorker(0), role.Backward, 0)
+	m.Kind = msg.PutGradients
+	got := s.p.Payload(s.stores[nnWorker(0)], m, s.sent(m.Kind, 0)).(*Pooled).Winners
+	if !slices.Equal(got, want) {
+		t.Errorf("winners %v, want %v", got, want)
 	}
 }
 

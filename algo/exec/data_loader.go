@@ -39,7 +39,7 @@ func (d *dataLoaderWork) read(i item) (role.Result, error) {
 	var r role.Result
 	for i := range parts {
 		part := &parts[i]
-		ids := newIDs(part, d.job.Wire.Index == job.IndexCompressed)
+		ids := newIDs(d.schema, part, d.job.Wire.Index == job.IndexCompressed)
 		all.ids = append(all.ids, ids)
 		r.Samples = append(r.Samples, int32(part.Samples))
 		r.IDBytes = append(r.IDBytes, unit.Bytes(ids.Size()))

@@ -30,7 +30,7 @@ type resolved struct {
 // split resolves the ids of a batch to signs by PS.
 func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 	ids := get[*IDs](i.store, i.Reads[0])
-	part, err := ids.part(len(w.schema.Slots))
+	part, err := ids.part(w.schema)
 	if err != nil {
 		return role.Result{}, err
 	}
@@ -40,6 +40,9 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 		routed = &resolved{ByDim: route.ByDim{Routed: []*route.Routed{none}, Dims: []int{w.dim}}, ids: ids}
 	} else {
 		routed = &resolved{ByDim: route.RouteByDim(w.numerics.pool, w.schema, part, w.plan)}
+		if err := routed.CheckApart(w.schema); err != nil {
+			return role.Result{}, err
+		}
 	}
 	if hot := w.plan.Hot(); w.hasHotRows() {
 		routed.mixed = routed.Routed[0].Mixed(w.schema)

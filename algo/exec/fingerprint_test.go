@@ -128,3 +128,14 @@ func BenchmarkFingerprint(b *testing.B) {
 		Fingerprint(msg.Message{Kind: msg.Rows}, DenseShard(values))
 	}
 }
+
+// Weights of ids are part of a payload.
+func TestFingerprintHasTheWeightsOfIDs(t *testing.T) {
+	seen := map[uint64]bool{}
+	for _, weights := range [][]float32{nil, {1}, {2}, {1, 1}} {
+		seen[Fingerprint(msg.Message{Kind: msg.IDFeatures}, &IDs{Samples: 1, Weights: weights})] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("%d different fingerprints, want 4", len(seen))
+	}
+}

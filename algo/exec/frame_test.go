@@ -45,6 +45,16 @@ func TestFramesAreAsLargeAsTheLargestPayload(t *testing.T) {
 	}
 }
 
+// Weights of ids travel with them, in the slots that have some.
+func TestFramesHaveRoomForWeights(t *testing.T) {
+	p := mustNew(t, exectest.Job(2, 2), withWeights(16))
+	m := msg.Message{Kind: msg.IDFeatures, Rank: 1, Samples: 8, StepSamples: 16, Bytes: 1 << 40}
+	const most, headers = unit.Bytes(8*2*8*idsMax + 4*2*8 + 4*8*idsMax), unit.Bytes(1 << 10)
+	if got := p.Admission().FrameMax(m); got < msg.HeaderBytes+most || got > msg.HeaderBytes+most+headers {
+		t.Errorf("a frame of up to %d bytes, want %d and the header", got, most)
+	}
+}
+
 // The last step of an epoch may have one sample only.
 func TestAStepOfOneSampleIsAdmitted(t *testing.T) {
 	p := mustNew(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))

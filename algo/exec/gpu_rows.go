@@ -80,7 +80,7 @@ func (g *gpuRows) newCopy() (*table.Table, error) {
 
 // forward is the forward pass of a batch whose ids an EW has passed on.
 func (g *gpuRows) forward(i item, part *batch.Part) error {
-	ids, err := get[*IDs](i.store, i.Reads[1]).part(len(g.schema.Slots))
+	ids, err := get[*IDs](i.store, i.Reads[1]).part(g.schema)
 	if err != nil {
 		return err
 	}

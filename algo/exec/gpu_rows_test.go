@@ -28,7 +28,7 @@ func TestRanksWithRowsGetIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := batch.Cut(data.All, j.TotalGroups(), 1)[0]
-	ids := newIDs(&part, false)
+	ids := newIDs(&data.Fields, &part, false)
 	pooled := Values{compress.Pack(compress.FP32, make([]float32, 16*data.Fields.EmbeddingWidth()))}
 	none := Values{compress.Pack(compress.FP32, nil)}
 	check := func(k msg.Kind, payload Payload, size int) error {

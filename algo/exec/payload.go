@@ -3,6 +3,7 @@ package exec
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
@@ -159,40 +160,88 @@ type IDs struct {
 	Bounds     []int          // see batch.Part
 	Columns    []batch.Jagged // by slot, if ids are raw
 	Packed     []byte         // by compress.AppendIDs, if they are compressed
+	// Weights are those of the ids of all slots that have some (batch.Slot.Weighted), one slot after the
+	// other; Columns have none. Empty: all are 1.
+	Weights []float32
 }
 
 // newIDs returns the id features of a part. Raw ids alias the part.
-func newIDs(part *batch.Part, compressed bool) *IDs {
-	ids := &IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds}
-	if compressed {
+func newIDs(schema *batch.Schema, part *batch.Part, compressed bool) *IDs {
+	ids := &IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds,
+		Weights: joinWeights(schema, part.Slots)}
+	switch {
+	case compressed:
 		ids.Packed = compress.AppendIDs(nil, part.Slots)
-	} else {
+	case len(ids.Weights) == 0:
 		ids.Columns = part.Slots
+	default:
+		for _, own := range part.Slots {
+			ids.Columns = append(ids.Columns, batch.Jagged{Offsets: own.Offsets, IDs: own.IDs})
+		}
 	}
 	return ids
 }
 
-// Size returns the number of bytes on a wire; a raw id has 8 bytes, an offset 4.
+// joinWeights returns the weights of the ids of all slots that have some, nil if all are 1.
+func joinWeights(schema *batch.Schema, slots []batch.Jagged) (all []float32) {
+	if !slices.ContainsFunc(slots, func(own batch.Jagged) bool { return own.Weights != nil }) {
+		return nil
+	}
+	for s, own := range slots {
+		switch {
+		case !schema.Slots[s].Weighted:
+		case own.Weights != nil:
+			all = append(all, own.Weights...)
+		default:
+			all = append(all, slices.Repeat([]float32{1}, len(own.IDs))...)
+		}
+	}
+	return all
+}
+
+// Size returns the number of bytes on a wire; a raw id has 8 bytes, an offset and a weight 4.
 func (d *IDs) Size() int {
-	size := len(d.Packed)
+	size := len(d.Packed) + 4*len(d.Weights)
 	for _, c := range d.Columns {
 		size += 8*len(c.IDs) + 4*len(c.Offsets)
 	}
 	return size
 }
 
-// part returns a part that has ids only, unpacked.
-func (d *IDs) part(slots int) (batch.Part, error) {
+// part returns a part that has ids only, unpacked, with their weights. It returns an error unless the weights
+// fit the ids and can be used.
+func (d *IDs) part(schema *batch.Schema) (batch.Part, error) {
 	columns := d.Columns
 	if len(d.Packed) > 0 {
 		var err error
-		if columns, err = compress.ReadIDs(d.Packed, slots, d.Samples); err != nil {
+		if columns, err = compress.ReadIDs(d.Packed, len(schema.Slots), d.Samples); err != nil {
 			return batch.Part{}, err
 		}
 	}
+	columns, err := d.withWeights(schema, columns)
 	return batch.Part{
 		Batch: &batch.Batch{Samples: d.Samples, Slots: columns}, FirstGroup: d.FirstGroup, Bounds: d.Bounds,
-	}, nil
+	}, err
+}
+
+// withWeights returns columns of ids with their weights.
+func (d *IDs) withWeights(schema *batch.Schema, columns []batch.Jagged) ([]batch.Jagged, error) {
+	if len(d.Weights) == 0 {
+		return columns, nil
+	}
+	columns, rest := slices.Clone(columns), d.Weights
+	for s := range columns {
+		if n := len(columns[s].IDs); schema.Slots[s].Weighted {
+			if n > len(rest) {
+				return nil, fmt.Errorf("weights of ids: %d, and there are more ids", len(d.Weights))
+			}
+			columns[s].Weights, rest = rest[:n:n], rest[n:]
+		}
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("weights of ids: %d, and there are fewer ids", len(d.Weights))
+	}
+	return columns, schema.CheckWeights(columns)
 }
 
 // Put is the payload of Put: the row gradient sums of one rank for one PS.

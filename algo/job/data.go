@@ -139,6 +139,9 @@ func (d *Data) Validate() error {
 	if err := validateSlots(d.Slots); err != nil {
 		return err
 	}
+	if err := d.validateWeights(); err != nil {
+		return err
+	}
 	if d.Kind != KindMovieLensImplicit && d.Negatives != (NegativeSampling{}) {
 		return fmt.Errorf("negatives: only used with kind %q, here %q", KindMovieLensImplicit, d.Kind)
 	}

@@ -131,3 +131,34 @@ func validateSlots(settings []SlotSetting) error {
 	}
 	return nil
 }
+
+// WeightedSlots returns the names of the slots whose ids have weights.
+func (d Data) WeightedSlots() (names []string) {
+	if t := d.Table(); t != nil {
+		for _, c := range t.Slots {
+			if c.Weighted() {
+				names = append(names, c.Column)
+			}
+		}
+	}
+	return names
+}
+
+// validateWeights returns an error if a slot whose ids have weights forms no sum.
+func (d Data) validateWeights() error {
+	weighted := d.WeightedSlots()
+	for i, s := range d.Slots {
+		if !slices.Contains(weighted, s.Slot) {
+			continue
+		}
+		switch {
+		case s.Pooling == PoolMax:
+			return fmt.Errorf("slots[%d].pooling: %s takes no weights, and the ids of %s have some: leave "+
+				"out the weights, or use %s, %s or %s", i, PoolMax, s.Slot, PoolSum, PoolMean, PoolSqrt)
+		case s.Raw > 0:
+			return fmt.Errorf("slots[%d].raw: the ids of %s have weights, which only sums have: leave out "+
+				"the weights, or raw", i, s.Slot)
+		}
+	}
+	return nil
+}

@@ -85,6 +85,28 @@ type IDColumn struct {
 	// Whole says that whole numbers may be written as floating-point ones, as programs do where some are
 	// missing: 17.0 is the id 17.
 	Whole bool `yaml:"whole,omitempty"`
+	// Weights names a column with a weight for each id, which multiplies its rows before they are added: a
+	// column of lists in Parquet and JSON lines, and in CSV of numbers with the same separator. Any finite
+	// numbers, of at least 0 for a mean.
+	Weights string `yaml:"weights,omitempty"`
+	// WeightSeparator stands between an id and its weight in the same field, as ":" in rock:0.5|pop:2, for
+	// CSV and JSON lines. An id without it has weight 1.
+	WeightSeparator string `yaml:"weight-separator,omitempty"`
+}
+
+// Weighted reports whether ids have weights.
+func (c IDColumn) Weighted() bool { return c.Weights != "" || c.WeightSeparator != "" }
+
+// validateWeights checks where the weights of ids are.
+func (c IDColumn) validateWeights() error {
+	switch between := c.WeightSeparator; {
+	case between != "" && c.Weights != "":
+		return errors.New("weight-separator: the weights are in a column of their own (weights): leave one " +
+			"of them out")
+	case between != "" && between == c.Separator:
+		return fmt.Errorf("weight-separator: %q stands between ids already: choose another", between)
+	}
+	return nil
 }
 
 // LabelTexts returns the texts that mean label 1 and label 0.
@@ -111,6 +133,16 @@ func (t *Table) SlotNames() []string {
 	names := make([]string, len(t.Slots))
 	for i, slot := range t.Slots {
 		names[i] = slot.Column
+	}
+	return names
+}
+
+// WeightColumns returns the names of the columns of weights of ids.
+func (t *Table) WeightColumns() (names []string) {
+	for _, slot := range t.Slots {
+		if slot.Weights != "" {
+			names = append(names, slot.Weights)
+		}
 	}
 	return names
 }
@@ -184,6 +216,10 @@ func (t *Table) validateParquet() error {
 		if slot.Separator != "" {
 			return fmt.Errorf("slots[%d].separator: a column of lists has several ids: leave it out", i)
 		}
+		if slot.WeightSeparator != "" {
+			return fmt.Errorf("slots[%d].weight-separator: a Parquet file has weights in a column of their "+
+				"own: name it by weights", i)
+		}
 	}
 	return t.Validate()
 }
@@ -238,6 +274,15 @@ func (t *Table) validateNames() error {
 	for i, slot := range t.Slots {
 		if err := check(fmt.Sprintf("slots[%d].column", i), slot.Column); err != nil {
 			return err
+		}
+	}
+	for i, slot := range t.Slots {
+		err := slot.validateWeights()
+		if err == nil && slot.Weights != "" {
+			err = check("weights", slot.Weights)
+		}
+		if err != nil {
+			return fmt.Errorf("slots[%d].%w", i, err)
 		}
 	}
 	for i, name := range t.FurtherLabels {

@@ -17,6 +17,11 @@ func TestDataErrorsNameTheField(t *testing.T) {
 		change(s)
 		return job.Data{Kind: job.KindCSV, Path: "p", CSV: s}
 	}
+	weighted := func(setting job.SlotSetting) job.Data {
+		d := spec(func(s *job.Table) { s.Slots[0].WeightSeparator = ":" })
+		d.Slots = []job.SlotSetting{setting}
+		return d
+	}
 	for _, c := range []struct {
 		data job.Data
 		want string
@@ -42,6 +47,15 @@ func TestDataErrorsNameTheField(t *testing.T) {
 			"path: kind \"movielens-implicit\" needs train and test"},
 		{job.Data{Kind: job.KindMovieLensImplicit, Train: "a", Test: "b",
 			Negatives: job.NegativeSampling{PerPositive: -1}}, "negatives.per-positive: -1"},
+		{spec(func(s *job.Table) { s.Slots[0].Weights = "w" }), `csv.slots[0].weights: "w" is not in`},
+		{spec(func(s *job.Table) { s.Slots[0].Weights = "x" }), `csv.numeric[0]: column "x" has another use`},
+		{spec(func(s *job.Table) { s.Slots[0].Weights = "u" }), `csv.slots[0].weights: column "u" has`},
+		{spec(func(s *job.Table) { s.Slots[0].Weights, s.Slots[0].WeightSeparator = "x", ":" }),
+			"csv.slots[0].weight-separator: the weights are in a column"},
+		{spec(func(s *job.Table) { s.Slots[0].Separator, s.Slots[0].WeightSeparator = "|", "|" }),
+			`csv.slots[0].weight-separator: "|" stands between ids already`},
+		{weighted(job.SlotSetting{Slot: "u", Pooling: job.PoolMax}), "slots[0].pooling: max takes no"},
+		{weighted(job.SlotSetting{Slot: "u", Raw: 2}), "slots[0].raw: the ids of u have weights"},
 		{spec(func(s *job.Table) { s.LabelValues = "rates" }),
 			`csv.label-values: "rates": must be shares or numbers`},
 		{spec(func(s *job.Table) {
@@ -144,6 +158,7 @@ func TestParquetErrorsNameTheField(t *testing.T) {
 		{func(c *job.Data) { c.Parquet = nil }, `parquet: must be given for kind "parquet"`},
 		{func(c *job.Data) { c.Parquet.Delimiter = "," }, "parquet.delimiter, comment, columns: "},
 		{func(c *job.Data) { c.Parquet.Slots[0].Separator = "|" }, "parquet.slots[0].separator: "},
+		{func(c *job.Data) { c.Parquet.Slots[0].WeightSeparator = ":" }, "parquet.slots[0].weight-separator"},
 		{func(c *job.Data) { c.Parquet.Label = "" }, "parquet.label: empty"},
 	} {
 		bad := job.Data{

@@ -65,8 +65,13 @@ func (j *Job) rowSettings(s *SlotSetting) RowSettings {
 // GPUs pool rows.
 func (j *Job) CheckDims(slots []batch.Slot) error {
 	for _, slot := range slots {
-		if j.HasRowsOnGPU() && slot.EachRowApart() {
-			return errMaxOnGPU(slot.Name)
+		if j.HasRowsOnGPU() {
+			switch {
+			case slot.Weighted:
+				return errWeightsOnGPU(slot.Name)
+			case slot.EachRowApart():
+				return errMaxOnGPU(slot.Name)
+			}
 		}
 		setting, instead := "", "leave it out"
 		switch {
@@ -96,6 +101,12 @@ func errMaxOnGPU(slot string) error {
 	return fmt.Errorf("slot %s takes a maximum, and rows.placement = %s forms sums alone: set "+
 		"rows.placement to %s, where EWs form maxima, or pooling to %s, %s or %s", slot, RowsOnGPU,
 		RowsOnPSs, PoolSum, PoolMean, PoolSqrt)
+}
+
+// errWeightsOnGPU returns the error of a slot whose ids have weights, where GPUs pool rows.
+func errWeightsOnGPU(slot string) error {
+	return fmt.Errorf("the ids of slot %s have weights, and rows.placement = %s adds rows as they are: set "+
+		"rows.placement to %s, where EWs multiply them, or leave out the weights", slot, RowsOnGPU, RowsOnPSs)
 }
 
 // SlotRows returns the slots with settings whose rows have another length than the model's, or another class
@@ -151,6 +162,9 @@ func (j *Job) validateDims() error {
 		if s := &j.Data.Slots[i]; s.Pooling == PoolMax && j.HasRowsOnGPU() {
 			return fmt.Errorf("data.slots: %w", errMaxOnGPU(s.Slot))
 		}
+	}
+	if weighted := j.Data.WeightedSlots(); len(weighted) > 0 && j.HasRowsOnGPU() {
+		return fmt.Errorf("data: %w", errWeightsOnGPU(weighted[0]))
 	}
 	slots := j.SlotRows()
 	for _, s := range slots {

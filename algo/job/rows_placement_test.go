@@ -28,6 +28,10 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		"slot tags takes a maximum": func(j *job.Job) {
 			j.Data.Slots = []job.SlotSetting{{Slot: "tags", Pooling: job.PoolMax}}
 		},
+		"the ids of slot tags have weights, and rows.placement = gpu": func(j *job.Job) {
+			j.Data = job.Data{Kind: job.KindCSV, Path: "p", CSV: &job.Table{Label: "y",
+				Slots: []job.IDColumn{{Column: "tags", WeightSeparator: ":"}}}}
+		},
 	} {
 		j := job.Default()
 		j.Rows.Placement, j.Rows.Capacity, j.Model.Device.CUDA = job.RowsOnGPU, 100, true

@@ -25,6 +25,9 @@ import (
 // separator separates the ids of one field.
 const separator = "|"
 
+// weightSeparator stands between an id and its weight.
+const weightSeparator = ":"
+
 // table writes rows as delimited text: the labels, the ids as 16 hexadecimal digits, the
 // numbers.
 type table struct {
@@ -63,10 +66,14 @@ func (t *table) record(rows *batch.Batch, i int) []string {
 	for _, label := range rows.Labels[i*len(t.schema.Labels):][:len(t.schema.Labels)] {
 		fields = append(fields, strconv.FormatFloat(float64(label), 'g', -1, 32))
 	}
-	for _, slot := range rows.Slots {
+	for s, slot := range rows.Slots {
 		var ids []string
-		for _, id := range slot.SampleIDs(i) {
-			ids = append(ids, fmt.Sprintf("%016x", id))
+		for k, id := range slot.SampleIDs(i) {
+			text := fmt.Sprintf("%016x", id)
+			if t.schema.Slots[s].Weighted {
+				text += weightSeparator + strconv.FormatFloat(float64(slot.SampleWeights(i)[k]), 'g', -1, 32)
+			}
+			ids = append(ids, text)
 		}
 		fields = append(fields, strings.Join(ids, separator))
 	}
@@ -88,6 +95,9 @@ func (t *table) description(labelValues string) *job.Table {
 		column := job.IDColumn{Column: slot.Name}
 		if t.isList[s] {
 			column.Separator = separator
+		}
+		if slot.Weighted {
+			column.WeightSeparator = weightSeparator
 		}
 		d.Slots = append(d.Slots, column)
 	}

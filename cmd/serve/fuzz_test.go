@@ -21,10 +21,11 @@ const fuzzRows = 5
 
 // checkFeatures checks that inputs are either refused or have as many values in every column.
 func checkFeatures(t *testing.T, inputs []tensor) {
-	ids, numbers, err := features(fuzzTable, inputs, fuzzRows)
+	in, err := features(fuzzTable, inputs, fuzzRows)
 	if err != nil {
 		return
 	}
+	ids, numbers := in.IDs, in.Numbers
 	if n := len(ids[0]); len(ids) != 1 || len(numbers) != 1 || len(numbers[0]) != n || n < 1 || n > fuzzRows {
 		t.Errorf("%d texts and %d numbers", n, len(numbers[0]))
 	}

@@ -294,9 +294,9 @@ func TestMissingNumbers(t *testing.T) {
 	for _, missing := range [][]string{nil, {"NA"}} {
 		for _, in := range []tensor{nan, null, typed} {
 			table := &job.Table{Numeric: []string{"price"}, Missing: missing}
-			_, numbers, err := features(table, []tensor{in}, 1)
-			if (err == nil) != (missing != nil) || err == nil && !isNaN(numbers[0][0]) {
-				t.Errorf("missing numbers %q: numbers %v, error %v", missing, numbers, err)
+			got, err := features(table, []tensor{in}, 1)
+			if (err == nil) != (missing != nil) || err == nil && !isNaN(got.Numbers[0][0]) {
+				t.Errorf("missing numbers %q: numbers %v, error %v", missing, got.Numbers, err)
 			}
 		}
 	}

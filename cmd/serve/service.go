@@ -108,6 +108,9 @@ func versionOf(m *inference.Model) string { return strconv.Itoa(m.Steps()) }
 func columnsOf(m *inference.Model) (all []column) {
 	for _, slot := range m.Data().Table().Slots {
 		all = append(all, column{slot.Column, datatypeBytes, []int64{-1, 1}})
+		if slot.Weights != "" {
+			all = append(all, column{slot.Weights, datatypeBytes, []int64{-1, 1}})
+		}
 	}
 	for _, number := range m.Data().Table().Numeric {
 		all = append(all, column{number, datatypeFP32, []int64{-1, 1}})
@@ -155,11 +158,11 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 			return nil, refuse(errInvalid, "output %q is unknown: the model has %q", name, output)
 		}
 	}
-	ids, numbers, err := features(m.Data().Table(), q.inputs, s.rowsMax)
+	in, err := features(m.Data().Table(), q.inputs, s.rowsMax)
 	if err != nil {
 		return nil, &refusal{errInvalid, err}
 	}
-	rows, err := datasets.FeatureRows(m.Data(), m.Scaling(), ids, numbers)
+	rows, err := datasets.FeatureRows(m.Data(), m.Scaling(), in)
 	if err != nil {
 		return nil, &refusal{errInvalid, err}
 	}
@@ -182,20 +185,25 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 }
 
 // features returns the values of each column of a table, of at most a number of rows.
-func features(table *job.Table, inputs []tensor, rowsMax int) (ids [][]string, numbers [][]float32,
-	err error) {
+func features(table *job.Table, inputs []tensor, rowsMax int) (in datasets.Features, err error) {
 	if err := checkNames(table, inputs); err != nil {
-		return nil, nil, err
+		return in, err
 	}
 	c := &inputReader{inputs: inputs, rows: -1, rowsMax: rowsMax}
 	for _, slot := range table.Slots {
 		texts, err := read(c, slot.Column, func(t *tensor, n int) ([]string, error) {
 			return t.ids(n, slot.Whole)
 		})
-		if err != nil {
-			return nil, nil, err
+		var weights []string
+		if err == nil && slot.Weights != "" {
+			weights, err = read(c, slot.Weights, func(t *tensor, n int) ([]string, error) {
+				return t.ids(n, true) // the text of a field, or a number
+			})
 		}
-		ids = append(ids, texts)
+		if err != nil {
+			return in, err
+		}
+		in.IDs, in.Weights = append(in.IDs, texts), append(in.Weights, weights)
 	}
 	for _, name := range table.Numeric {
 		values, err := read(c, name, (*tensor).numbers)
@@ -204,11 +212,11 @@ func features(table *job.Table, inputs []tensor, rowsMax int) (ids [][]string, n
 				name)
 		}
 		if err != nil {
-			return nil, nil, err
+			return in, err
 		}
-		numbers = append(numbers, values)
+		in.Numbers = append(in.Numbers, values)
 	}
-	return ids, numbers, nil
+	return in, nil
 }
 
 // inputReader reads inputs that have the same number of rows.
@@ -246,9 +254,11 @@ func checkNames(table *job.Table, inputs []tensor) error {
 	for i := range inputs {
 		name := inputs[i].name
 		if !slices.Contains(table.Numeric, name) &&
-			!slices.ContainsFunc(table.Slots, func(slot job.IDColumn) bool { return slot.Column == name }) {
+			!slices.ContainsFunc(table.Slots, func(slot job.IDColumn) bool {
+				return slot.Column == name || slot.Weights == name // the name is not empty
+			}) {
 			return fmt.Errorf("input %q is no column of the model: it has %q", name,
-				append(table.SlotNames(), table.Numeric...))
+				slices.Concat(table.SlotNames(), table.WeightColumns(), table.Numeric))
 		}
 		if slices.ContainsFunc(inputs[:i], func(t tensor) bool { return t.name == name }) {
 			return fmt.Errorf("input %q comes twice", name)

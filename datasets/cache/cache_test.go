@@ -17,13 +17,14 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// someRows returns rows with a slot of one id each and a slot of i%3.
+// someRows returns rows with a slot of one id each and a slot of i%3, with weights.
 func someRows(n int) *Rows {
 	b := &batch.Batch{Samples: n, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
 	for i := range n {
 		b.Slots[0].IDs = append(b.Slots[0].IDs, uint64(i)<<40)
 		for range i % 3 {
 			b.Slots[1].IDs = append(b.Slots[1].IDs, uint64(i))
+			b.Slots[1].Weights = append(b.Slots[1].Weights, float32(i)/7)
 		}
 		for s := range b.Slots {
 			b.Slots[s].Offsets = append(b.Slots[s].Offsets, int32(len(b.Slots[s].IDs)))
@@ -33,7 +34,7 @@ func someRows(n int) *Rows {
 	}
 	return &Rows{
 		Slots: []string{"user", "tags"}, Dense: []string{"a", "b"}, Labels: []string{"clicked"}, Weight: "w",
-		Batch: b, Dropped: 7,
+		Weighted: []string{"tags"}, Batch: b, Dropped: 7,
 		BadRows: []BadRow{{Line: 3, Column: "a", Value: []byte("\xff"), Reason: "not a number"}},
 	}
 }
@@ -42,7 +43,8 @@ func sameRows(t rapid.TB, got, want *Rows) {
 	t.Helper()
 	for s := range want.Batch.Slots {
 		g, w := got.Batch.Slots[s], want.Batch.Slots[s]
-		if !slices.Equal(g.IDs, w.IDs) || !slices.Equal(g.Offsets, w.Offsets) {
+		if !slices.Equal(g.IDs, w.IDs) || !slices.Equal(g.Offsets, w.Offsets) ||
+			!slices.Equal(g.Weights, w.Weights) {
 			t.Fatalf("slot %d: %v, want %v", s, g, w)
 		}
 	}
@@ -51,8 +53,10 @@ func sameRows(t rapid.TB, got, want *Rows) {
 		!slices.Equal(got.Batch.Weights, want.Batch.Weights) || got.Batch.Samples != want.Batch.Samples {
 		t.Fatalf("batch %+v, want %+v", got.Batch, want.Batch)
 	}
-	got, want = &Rows{got.Slots, got.Dense, got.Labels, got.Weight, nil, got.Dropped, got.BadRows},
-		&Rows{want.Slots, want.Dense, want.Labels, want.Weight, nil, want.Dropped, want.BadRows}
+	got, want = &Rows{got.Slots, got.Dense, got.Labels, got.Weight, got.Weighted, nil, got.Dropped,
+		got.BadRows},
+		&Rows{want.Slots, want.Dense, want.Labels, want.Weight, want.Weighted, nil, want.Dropped,
+			want.BadRows}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v, want %+v", got, want)
 	}

@@ -30,6 +30,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type Rows struct {
 	Slots, Dense, Labels []string // names of the columns
 	Weight               string   // of the weights, "" if there are none
+	Weighted             []string // the slots whose ids have weights, in their order
 	Batch                *batch.Batch
 	// Dropped is the number of bad rows that were skipped; BadRows are the first few of them.
 	Dropped int
@@ -45,19 +46,22 @@ type BadRow struct {
 
 // header describes a file, and is part of it.
 type header struct {
-	Key     Key      `json:"key"`
-	Rows    int      `json:"rows"`
-	Slots   []string `json:"slots"`
-	Dense   []string `json:"dense"`
-	Labels  []string `json:"labels"`
-	Weight  string   `json:"weight,omitempty"`
-	Dropped int      `json:"dropped"`
-	BadRows []BadRow `json:"bad_rows"`
-	Columns []extent `json:"columns"`
+	Key    Key      `json:"key"`
+	Rows   int      `json:"rows"`
+	Slots  []string `json:"slots"`
+	Dense  []string `json:"dense"`
+	Labels []string `json:"labels"`
+	Weight string   `json:"weight,omitempty"`
+	// Weighted are the slots whose ids have weights.
+	Weighted []string `json:"weighted,omitempty"`
+	Dropped  int      `json:"dropped"`
+	BadRows  []BadRow `json:"bad_rows"`
+	Columns  []extent `json:"columns"`
 }
 
 // extent is the place of a column in the file. The columns are the ids of each slot, each
-// followed by its offsets, the dense values, the labels and, if there are any, the weights.
+// followed by its offsets and, if it is weighted, its weights, the dense values, the labels and, if there are
+// any, the weights.
 type extent struct {
 	Offset int64  `json:"offset"` // from the end of the header, rounded up to the alignment
 	Bytes  int64  `json:"bytes"`
@@ -70,7 +74,7 @@ type extent struct {
 func write(w io.Writer, key Key, rows *Rows) error {
 	h := header{
 		Key: key, Rows: rows.Batch.Samples, Slots: rows.Slots, Dense: rows.Dense, Labels: rows.Labels,
-		Weight:  rows.Weight,
+		Weight: rows.Weight, Weighted: rows.Weighted,
 		Dropped: rows.Dropped, BadRows: shortened(rows.BadRows),
 	}
 	var columns [][]byte
@@ -81,11 +85,14 @@ func write(w io.Writer, key Key, rows *Rows) error {
 		}
 		columns, h.Columns = append(columns, data), append(h.Columns, e)
 	}
-	for _, slot := range rows.Batch.Slots {
+	for s, slot := range rows.Batch.Slots {
 		single := isAscending(slot.Offsets)
 		add(bytesOf(slot.IDs), single)
 		if !single {
 			add(bytesOf(slot.Offsets), false)
+		}
+		if slices.Contains(rows.Weighted, rows.Slots[s]) {
+			add(bytesOf(slot.Weights), false)
 		}
 	}
 	add(bytesOf(rows.Batch.Dense), false)
@@ -203,11 +210,16 @@ func (h *header) validate() error {
 		return at <= len(h.Columns) && (bytes < 0 || h.Columns[at-1].Bytes == bytes)
 	}
 	ok := rows >= 0 && rows < math.MaxInt32 && h.Dropped >= 0
-	for range h.Slots {
+	for _, name := range h.Slots {
+		ids := 8 * rows
 		if at < len(h.Columns) && h.Columns[at].Single {
-			ok = next(8*rows) && ok
-		} else {
-			ok = next(-1) && h.Columns[at-1].Bytes%8 == 0 && next(4*(rows+1)) && ok
+			ok = next(ids) && ok
+		} else if ok = next(-1) && h.Columns[at-1].Bytes%8 == 0 && ok; ok {
+			ids = h.Columns[at-1].Bytes
+			ok = next(4 * (rows + 1))
+		}
+		if slices.Contains(h.Weighted, name) {
+			ok = next(ids/2) && ok
 		}
 	}
 	ok = ok && next(4*rows*int64(len(h.Dense))) && next(4*rows*int64(len(h.Labels)))
@@ -272,6 +284,10 @@ func read(data []byte, h *header, begin int64) (*Rows, error) {
 			slot.Offsets = valuesOf[int32](columns[next])
 		}
 		next++
+		if slices.Contains(h.Weighted, h.Slots[i]) {
+			slot.Weights = valuesOf[float32](columns[next])
+			next++
+		}
 	}
 	b.Dense, b.Labels = valuesOf[float32](columns[next]), valuesOf[float32](columns[next+1])
 	if h.Weight != "" {
@@ -284,7 +300,8 @@ func read(data []byte, h *header, begin int64) (*Rows, error) {
 			return nil, fmt.Errorf("%w: slot %q: %w", errDamaged, h.Slots[i], err)
 		}
 	}
-	return &Rows{Slots: h.Slots, Dense: h.Dense, Labels: h.Labels, Weight: h.Weight, Batch: b,
+	return &Rows{Slots: h.Slots, Dense: h.Dense, Labels: h.Labels, Weight: h.Weight, Weighted: h.Weighted,
+		Batch:   b,
 		Dropped: h.Dropped, BadRows: h.BadRows}, nil
 }
 

@@ -65,6 +65,7 @@ const (
 	userIDs = iota
 	tagIDs
 	tagOffsets
+	tagWeights
 	denseValues
 )
 
@@ -86,10 +87,13 @@ func TestColumnsThatContradictEachOther(t *testing.T) {
 		"too few": {func(_ *header, o []int32) { o[5]-- }, "offsets up to 3 of 4 ids"},
 		"half an id": {func(h *header, _ []int32) { h.Columns[tagIDs].Bytes -= 4 },
 			"not a file of columns"},
+		"too few weights": {func(h *header, _ []int32) { h.Columns[tagWeights].Bytes -= 4 },
+			"not a file of columns"},
+		"weights of no slot": {func(h *header, _ []int32) { h.Weighted = nil }, "not a file of columns"},
 		"out of place": {func(h *header, _ []int32) { h.Columns[denseValues].Offset = 1 << 40 },
-			"column 3 has 40 bytes from byte"},
+			"column 4 has 40 bytes from byte"},
 		"over another": {func(h *header, _ []int32) { h.Columns[denseValues].Offset = 0 },
-			"column 3 has 40 bytes from byte 0; want a range between bytes"},
+			"column 4 has 40 bytes from byte 0; want a range between bytes"},
 		"dropped rows": {func(h *header, _ []int32) { h.Dropped = -1 }, "not a file of columns"},
 		"no columns at all": {func(h *header, _ []int32) {
 			h.Slots, h.Dense, h.Labels, h.Weight, h.Rows = nil, nil, nil, "", 1<<31-2

@@ -58,6 +58,8 @@ type Column struct {
 	Use       Use    `json:"use"`
 	Why       string `json:"why"`
 	Separator string `json:"separator,omitempty"` // between the ids of a field
+	// WeightSeparator stands between an id and its weight; "": ids have none.
+	WeightSeparator string `json:"weight_separator,omitempty"`
 	// Distinct is the number of different texts in the rows that were read, the empty one included.
 	Distinct int     `json:"distinct"`
 	Empty    float64 `json:"empty"` // share of the rows without a value
@@ -383,7 +385,8 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 		}
 		switch c.Use {
 		case ID:
-			column := job.IDColumn{Column: c.Name, Separator: c.Separator, Whole: c.whole}
+			column := job.IDColumn{Column: c.Name, Separator: c.Separator, Whole: c.whole,
+				WeightSeparator: c.WeightSeparator}
 			spec.Slots = append(spec.Slots, column)
 			table.RowBytes += v.idBytes(c.Separator, t.rows)
 		case Number:

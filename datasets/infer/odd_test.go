@@ -128,6 +128,43 @@ func TestListsOfJSONLines(t *testing.T) {
 	}
 }
 
+// Lists of numbers are no ids, and a weight behind every id is none of its text; times are no weights.
+func TestListsWithWeights(t *testing.T) {
+	var table, lines strings.Builder
+	table.WriteString("tags,likes,both,at,y\n")
+	for i := range 200 {
+		a, b := float64(i%4)/4, i%3
+		fmt.Fprintf(&table, "t%d:%g|t%d:%d,%g|%d,u:%d|v,10:%d:0%d.5|9:04:05.5,%s\n", i%9, a, i%7, b, a, b, b,
+			10+i%50, b, clicked(i))
+		const line = `{"tags":["t%d:%g","t%d:%d"],"likes":[%g,%d],"both":["u:%d","v"],"y":%s}` + "\n"
+		fmt.Fprintf(&lines, line, i%9, a, i%7, b, a, b, b, clicked(i))
+	}
+	for _, text := range []string{table.String(), lines.String()} {
+		got, err := CSV(file(t, text), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"lists of ids with weights", "lists of numbers, not of ids",
+			"lists of"} {
+			c := got.Columns[i]
+			if !strings.HasPrefix(c.Why, want) || (c.WeightSeparator == ":") != (i == 0) ||
+				(c.Use == Ignored) != (i == 1) {
+				t.Errorf("%+v, want %s", c, want)
+			}
+		}
+		if at := got.Columns[3]; at.WeightSeparator != "" {
+			t.Errorf("%+v", at)
+		}
+		read, err := datasets.ReadRows(got.Data, file(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tags := read.Batch.Slots[0]; tags.IDs[2] != datasets.CategoryID("t1") || tags.Weights[2] != 0.25 {
+			t.Errorf("%x with weight %v", tags.IDs[2], tags.Weights[2])
+		}
+	}
+}
+
 // The reason says what is odd about a column that is used.
 func TestSignsAreRemarked(t *testing.T) {
 	got, err := CSV(file(t, odd(price(func(i int) string { return fmt.Sprintf("%d %%", i%50) }))), Options{})

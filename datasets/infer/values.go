@@ -31,6 +31,35 @@ type values struct {
 	signs   int // values that may be numbers with signs around them
 	lists   int // values with a bar between others
 	bars    int // their number in all values
+	parts   parts
+}
+
+// parts is what the elements of values say that are lists, or have a colon.
+type parts struct {
+	some       int  // such values
+	texts      bool // an element is no number
+	fractions  int  // elements that are numbers with a fraction
+	unweighted bool // an element does not end in a colon and a number
+	weights    int  // elements that end in a colon and a number with a fraction
+}
+
+// add adds a value.
+func (p *parts) add(field string) {
+	if p.some++; p.texts && p.unweighted {
+		return
+	}
+	fraction := func(text string, contradicted *bool) int {
+		if _, reason := decode.ParseNumber(strings.TrimSpace(text)); reason != "" {
+			*contradicted = true
+		}
+		return min(strings.Count(text, "."), 1)
+	}
+	for element := range strings.SplitSeq(field, listSeparator) {
+		p.fractions += fraction(element, &p.texts)
+		at := strings.LastIndex(element, weightSeparator)
+		p.weights += fraction(element[at+1:], &p.unweighted)
+		p.unweighted = p.unweighted || at != strings.Index(element, weightSeparator) || at <= 0 // 15:04:05.9
+	}
 }
 
 // styles is the number of styles of numbers.
@@ -87,6 +116,9 @@ func (v *values) add(field string, first bool) {
 		v.lists++
 	}
 	v.bars += strings.Count(field, listSeparator)
+	if strings.ContainsAny(field, listSeparator+weightSeparator) {
+		v.parts.add(field)
+	}
 	if isMissing(field) {
 		v.missing[field]++
 		return
@@ -137,6 +169,8 @@ func (v *values) style(delimiter string) (s decode.Style, ok bool) {
 
 const (
 	listSeparator = decode.ListSeparator
+	// weightSeparator stands between an id and its weight, as in rock:0.5.
+	weightSeparator = ":"
 	// ownValues is the share of the rows above which a column has too many values: a row of the test set will
 	// hardly meet one of them.
 	ownValues = 0.9
@@ -157,15 +191,17 @@ const (
 //     once: ignored, they number the rows
 //  5. whole numbers, over 90 % of which are different: a number
 //  6. whole numbers: an id, since most are codes, and ids can follow a quantity too
-//  7. texts, over 90 % of which are different: ignored, test rows have values that training has not met
-//  8. texts with a bar in over a third of the values: a list of ids
-//  9. texts: an id
+//  7. lists of numbers, some with fractions: ignored, they are no ids. Lists whose elements all end in a
+//     colon and a number, some with a fraction: ids with weights
+//  8. texts, over 90 % of which are different: ignored, test rows have values that training has not met
+//  9. texts with a bar in over a third of the values: a list of ids
+//  10. texts: an id
 //
 // Where some are missing, whole numbers may be written with a point, as programs do that know no missing
 // whole number: rules 4 to 6 are for these too.
 //
 // Where the file says what values are, rule 3 is for decimals and for floating-point numbers unless they are
-// such whole numbers and repeat, rules 3 to 6 are not for texts, rule 8 is for lists, and instants are
+// such whole numbers and repeat, rules 3 to 6 are not for texts, rule 9 is for lists, and instants are
 // ignored, since they rise or are no feature.
 func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column {
 	c := Column{Name: v.name, Distinct: len(v.distinct), Empty: float64(v.empty) / float64(rows),
@@ -175,6 +211,7 @@ func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column
 	many := filled >= rowsMin && share > ownValues
 	style, isNumber := v.style(delimiter)
 	isNumber = isNumber && v.kind != decode.Text && v.kind != decode.List
+	isList := 3*v.lists > filled && v.kind == decode.AnyText || v.kind == decode.List
 	n := v.numbers[style]
 	c.style, c.whole, c.signs = style, isNumber && v.isWhole(&n), isNumber && v.signs > 0
 	switch {
@@ -208,18 +245,30 @@ func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column
 		c.Use, c.Why = ID, "whole numbers, some missing"
 	case isNumber:
 		c.Use, c.Why = ID, "whole numbers that repeat"
+	case v.kind != decode.Text && isList && !v.parts.texts && v.parts.fractions > 0:
+		c.Why = "lists of numbers, not of ids"
+	case v.hasWeights(filled):
+		c.Use, c.Why = ID, "lists of ids with weights"
+		c.Separator, c.WeightSeparator = listSeparator, weightSeparator
 	case v.kind == decode.List:
 		c.Use, c.Why, c.Separator = ID, "lists of ids", v.separator
 	case many && datasets.IsTime(v.some):
 		c.Why = "times"
 	case many:
 		c.Why = fmt.Sprintf("%.0f %% of values are different", 100*share)
-	case 3*v.lists > filled && v.kind == decode.AnyText:
+	case isList:
 		c.Use, c.Why, c.Separator = ID, "lists of texts", listSeparator
 	default:
 		c.Use, c.Why = ID, "texts that repeat"
 	}
 	return c
+}
+
+// hasWeights reports whether all values, of which a number are filled, are lists of ids with weights, as in
+// rock:0.5|pop:1. Parquet files have weights in columns of their own.
+func (v *values) hasWeights(filled int) bool {
+	isText := v.kind == decode.AnyText || v.kind == decode.List && v.separator != ""
+	return isText && v.lists > 0 && v.parts.some == filled && !v.parts.unweighted && v.parts.weights > 0
 }
 
 // isWhole reports whether the numbers of a column are whole ones that became floating-point numbers because

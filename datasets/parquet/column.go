@@ -16,8 +16,8 @@ import (
 type piece struct {
 	rows   int
 	ids    []uint64
-	counts []int32   // ids of each row
-	values []float32 // of labels and numbers
+	counts []int32   // ids of each row, or their weights
+	values []float32 // of labels, numbers and weights
 	bad    []*decode.BadRow
 	text   []byte // scratch: the text of the current value
 }
@@ -41,8 +41,11 @@ func (c *column) cursor(chunk parquet.ColumnChunk) *cursor {
 func (r *cursor) next(rows int) (piece, error) {
 	p := piece{}
 	likely := min(rows, 1<<20) // the file can claim more than it has
+	if r.use >= ids {
+		p.counts = make([]int32, 0, likely)
+	}
 	if r.use == ids {
-		p.ids, p.counts = make([]uint64, 0, likely), make([]int32, 0, likely)
+		p.ids = make([]uint64, 0, likely)
 	} else {
 		p.values = make([]float32, 0, likely)
 	}
@@ -119,16 +122,18 @@ func (c *column) addValue(p *piece, v *parquet.Value) {
 	if isFirst {
 		p.rows++
 	}
-	if c.use == ids {
+	if c.use >= ids {
 		if isFirst {
 			p.counts = append(p.counts, 0)
 		}
 		if c.isList && v.DefinitionLevel() < c.present {
 			return // an empty list, or null
 		}
+		p.counts[len(p.counts)-1]++
+	}
+	if c.use == ids {
 		p.text = c.appendText(p.text[:0], v)
 		p.ids = append(p.ids, datasets.CategoryID(p.text))
-		p.counts[len(p.counts)-1]++
 		return
 	}
 	value, reason := c.number(p, v)
@@ -161,7 +166,7 @@ func (c *column) number(p *piece, v *parquet.Value) (value float32, reason strin
 	if math.IsNaN(x) || math.Abs(x) > math.MaxFloat32 {
 		return 0, "not a finite 32-bit number"
 	}
-	if c.use != numeric {
+	if c.use == weight || c.use == impressions {
 		return float32(x), decode.CheckWeight(x)
 	}
 	return float32(x), ""

@@ -226,6 +226,7 @@ const (
 	impressions
 	numeric
 	ids
+	idWeights // of the ids of the column before it
 )
 
 // column is a column of the file that is read.
@@ -255,7 +256,8 @@ func find(f *parquet.File, table *job.Table) ([]column, error) {
 	labels := decode.NewLabelDecoder(table)
 	add := func(u use, names ...string) error {
 		for i, name := range names {
-			isWhole := u == ids && slices.Contains(table.Slots, job.IDColumn{Column: name, Whole: true})
+			isWhole := u == ids && slices.ContainsFunc(table.Slots,
+				func(c job.IDColumn) bool { return c.Column == name && c.Whole })
 			c, err := findOne(f, name, u, isWhole)
 			if err != nil {
 				return err
@@ -285,8 +287,13 @@ func find(f *parquet.File, table *job.Table) ([]column, error) {
 	if err == nil {
 		err = add(numeric, table.Numeric...)
 	}
-	if err == nil {
-		err = add(ids, table.SlotNames()...)
+	for _, slot := range table.Slots {
+		if err == nil {
+			err = add(ids, slot.Column)
+		}
+		if err == nil && slot.Weights != "" {
+			err = add(idWeights, slot.Weights)
+		}
 	}
 	return all, err
 }
@@ -325,7 +332,7 @@ func findOne(f *parquet.File, name string, u use, isWhole bool) (column, error) 
 	case len(paths) > 1 || leaf.MaxRepetitionLevel > 1 || !c.isList && len(paths[0]) > 1:
 		return c, fmt.Errorf("column %q is nested (%s): a column must hold values, or lists of them", name,
 			strings.Join(paths[0], "."))
-	case c.isList && u != ids:
+	case c.isList && u < ids:
 		return c, fmt.Errorf("column %q holds lists: labels and numbers need one value per row", name)
 	}
 	return c, c.checkType(kind)
@@ -360,6 +367,8 @@ func (c *column) checkType(kind parquet.Type) error {
 		want = "weights and impressions must be numbers"
 	case ids:
 		want = "ids must be text, whole numbers or booleans"
+	case idWeights:
+		want = "weights of ids must be numbers"
 	}
 	return fmt.Errorf("column %q holds %s: %s", c.name, kind, want)
 }
@@ -401,8 +410,10 @@ func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*
 			shown = values
 		case numeric:
 			numbers = append(numbers, values)
-		default:
+		case ids:
 			b.Slots = append(b.Slots, slot)
+		default:
+			bad = append(bad, weigh(&b.Slots[len(b.Slots)-1], columns[c].name, slot.Offsets, values)...)
 		}
 	}
 	if shown != nil {
@@ -413,6 +424,22 @@ func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*
 	// in the same order.
 	slices.SortStableFunc(bad, func(x, y *decode.BadRow) int { return x.Line - y.Line })
 	return b, slices.CompactFunc(bad, func(x, y *decode.BadRow) bool { return x.Line == y.Line }), nil
+}
+
+// weigh sets the weights of the ids of a slot to those of a column, whose values in each row are between
+// offsets. It returns the rows that have not as many as ids.
+func weigh(slot *batch.Jagged, name string, offsets []int32, weights []float32) (bad []*decode.BadRow) {
+	slot.Weights = make([]float32, len(slot.IDs))
+	for row := range len(offsets) - 1 {
+		own, ids := weights[offsets[row]:offsets[row+1]], slot.SampleWeights(row)
+		if len(own) != len(ids) {
+			bad = append(bad, &decode.BadRow{Line: row + 1, Column: name, Value: fmt.Sprint(own),
+				Reason: fmt.Sprintf("%d weights, and the row has %d ids", len(own), len(ids))})
+			continue
+		}
+		copy(ids, own)
+	}
+	return bad
 }
 
 // shares makes shares of impressions of labels that are counts, and multiplies the weights of the

@@ -29,6 +29,10 @@ func Model(j *job.Job, dataDir string) (*simmodel.Model, error) {
 				"accelerators are priced with sums: set its pooling to %s, %s or %s", slot.Name, job.PoolSum,
 				job.PoolMean, job.PoolSqrt)
 		}
+		if slot.Weighted {
+			return nil, fmt.Errorf("data: the ids of slot %s have weights, and systems with tables on "+
+				"accelerators are priced without: leave the weights out", slot.Name)
+		}
 		if slot.Class != 0 {
 			return nil, fmt.Errorf("data.slots: slot %s has settings of its own for its rows, and systems "+
 				"with tables on accelerators are priced with one optimizer and precision: leave out the "+

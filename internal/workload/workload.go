@@ -74,16 +74,18 @@ func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, 
 		}
 		data = &part
 	}
-	ids, named := 0, 0
+	ids, named, weights := 0, 0, 0
 	for s, slot := range data.Train.Slots {
 		ids += len(slot.IDs)
 		named += len(slot.IDs) * data.Schema.Slots[s].RowsPerID()
+		weights += len(slot.Weights)
 	}
 	schema := datasets.WithDims(data.Schema, j)
 	counts := countDistinct(&schema, data.Train)
 	w := cost.Workload{
 		Occurrences:    float64(ids) / float64(data.Train.Samples),
 		RowOccurrences: float64(named) / float64(data.Train.Samples),
+		Weights:        float64(weights) / float64(data.Train.Samples),
 		Distinct:       func(samples int) float64 { return sum(counts(samples)) },
 		Labels:         len(schema.Labels),
 		Packed:         packedSizes(&schema, data.Train, hot),

@@ -283,8 +283,11 @@ func TestRestoreWhereOtherSlotsShareATable(t *testing.T) {
 		}
 	}
 	for i, next := range []exec.State{mustState(t, together, columns), mustState(t, apart, rows)} {
-		if _, err := mustSave(t, apart, state).Restore(next); err != nil {
-			t.Fatal(err)
+		saved := mustSave(t, apart, state)
+		for owner := range next.Plan().Owners() { // each in a process of its own
+			if _, err := saved.Restore(ownerAlone{next, owner}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if state = next; !maps.Equal(rowsOf(state), want) {
 			t.Errorf("change %d: other rows", i)
@@ -299,6 +302,19 @@ func TestRestoreWhereOtherSlotsShareATable(t *testing.T) {
 			t.Errorf("change %d: %d updates, want %d", i, applied, updates)
 		}
 	}
+}
+
+// ownerAlone is a state of a process that has the rows of one owner.
+type ownerAlone struct {
+	exec.State
+	owner int
+}
+
+func (s ownerAlone) Tables(owner int) []*table.Table {
+	if owner != s.owner {
+		return nil
+	}
+	return s.State.Tables(owner)
 }
 
 // A new training may begin with the rows of a model whose slots had no settings of their own: each row goes

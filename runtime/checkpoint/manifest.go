@@ -62,7 +62,8 @@ const (
 	VersionMean    = 5 // of models with a slot whose rows are averaged, which may have all that others have
 	VersionClasses = 6 // of models with a slot whose rows have settings of their own, which may have all
 	VersionMax     = 7 // of models with a slot that takes a maximum, which may have all that others have
-	VersionAges    = 8 // of models with rows that expire, or with candidates, which may have all
+	VersionWeights = 8 // of models with a slot whose ids have weights, which may have all that others have
+	VersionAges    = 9 // of models with rows that expire, or with candidates, which may have all
 )
 
 // formatName is the value of Manifest.Format.
@@ -112,6 +113,7 @@ type Slot struct {
 	HashStackRows   int    `json:"hash_stack_rows,omitempty"`
 	SqrtScaling     bool   `json:"sqrt_scaling,omitempty"`
 	Mean            bool   `json:"mean,omitempty"`
+	Weighted        bool   `json:"weighted,omitempty"`
 }
 
 // Dense describes the dense network.
@@ -204,6 +206,8 @@ func (m *Manifest) version() int {
 	switch {
 	case slices.ContainsFunc(r.ByOwner(), func(s Server) bool { return s.Swept > 0 || s.Candidates > 0 }):
 		return VersionAges
+	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Weighted }):
+		return VersionWeights
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Pooling == poolings[batch.Max] }):
 		return VersionMax
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Class > 0 }):
@@ -268,7 +272,7 @@ func schemaOf(s *batch.Schema) Schema {
 	for _, slot := range s.Slots {
 		out.Slots = append(out.Slots, Slot{slot.Name, slot.Dim, slot.Class, poolings[slot.Pooling],
 			slot.FixedSize, slot.Group, slot.HashStack.Rounds, slot.HashStack.Rows,
-			slot.Scale == batch.SqrtScaled, slot.Scale == batch.Mean})
+			slot.Scale == batch.SqrtScaled, slot.Scale == batch.Mean, slot.Weighted})
 	}
 	return out
 }
@@ -299,6 +303,7 @@ func (s *Schema) Batch() (batch.Schema, error) {
 		}
 		out.Slots = append(out.Slots, batch.Slot{Name: slot.Name, Dim: slot.Dim, Class: slot.Class,
 			Pooling: pooling, FixedSize: slot.FixedSize, Group: slot.Group, Scale: scale,
+			Weighted:  slot.Weighted,
 			HashStack: batch.HashStack{Rounds: slot.HashStackRounds, Rows: slot.HashStackRows}})
 	}
 	return out, out.Validate()
@@ -367,6 +372,7 @@ func (s Slot) difference(other Slot) (setting string, a, b any) {
 		{"hash_stack_rows", s.HashStackRows, other.HashStackRows},
 		{"sqrt_scaling", s.SqrtScaling, other.SqrtScaling},
 		{"mean", s.Mean, other.Mean},
+		{"weighted", s.Weighted, other.Weighted},
 	} {
 		if is.a != is.b {
 			return is.setting, is.a, is.b

@@ -88,11 +88,11 @@ func TestVersionSaysWhetherRowsAreHot(t *testing.T) {
 	}
 }
 
-// A program that knows no means or maxima never takes them for sums: such a model has a version of its own,
-// and is read with the slots that it was saved with.
+// A program that knows no means, maxima or weights never takes them for sums: such a model has a version of
+// its own, and is read with the slots that it was saved with.
 func TestVersionSaysHowRowsArePooled(t *testing.T) {
 	for version, slot := range map[int]batch.Slot{VersionMean: {Scale: batch.Mean},
-		VersionMax: {Pooling: batch.Max}} {
+		VersionMax: {Pooling: batch.Max}, VersionWeights: {Scale: batch.Mean, Weighted: true}} {
 		testPoolingVersion(t, version, slot)
 	}
 }
@@ -103,7 +103,7 @@ func testPoolingVersion(t *testing.T, version int, slot batch.Slot) {
 	folder := filepath.Join(t.TempDir(), "model")
 	j, columns := exectest.Job(1, 1), exectest.NewColumns(16, 16)
 	own := &columns.Fields.Slots[0]
-	own.Pooling, own.Scale = slot.Pooling, slot.Scale
+	own.Pooling, own.Scale, own.Weighted = slot.Pooling, slot.Scale, slot.Weighted
 	e, err := exec.New(j, columns, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)

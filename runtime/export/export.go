@@ -187,9 +187,13 @@ type slot struct {
 	Name string `json:"name"`
 	Dim  int    `json:"dim"` // values of a row
 	// Prefix is the sign of the row of id 0, without a hash-stack.
-	Prefix          uint64 `json:"prefix"`
-	Separator       string `json:"separator"`
-	Whole           bool   `json:"whole"`      // 17.0 is the id 17
+	Prefix    uint64 `json:"prefix"`
+	Separator string `json:"separator"`
+	Whole     bool   `json:"whole"` // 17.0 is the id 17
+	// Weights is the column of the weights of the ids, and WeightSeparator stands between an id and its
+	// weight. Both empty: the ids have none.
+	Weights         string `json:"weights"`
+	WeightSeparator string `json:"weight_separator"`
 	FixedSize       int    `json:"fixed_size"` // 0: the rows of a sample are added
 	SqrtScaling     bool   `json:"sqrt_scaling"`
 	Mean            bool   `json:"mean"`
@@ -239,6 +243,7 @@ func newColumns(j *job.Job, schema *batch.Schema) *columns {
 	}
 	for i := range t.Slots {
 		c.Slots[i].Separator, c.Slots[i].Whole = t.Slots[i].Separator, t.Slots[i].Whole
+		c.Slots[i].Weights, c.Slots[i].WeightSeparator = t.Slots[i].Weights, t.Slots[i].WeightSeparator
 	}
 	for i, from := range j.Data.Derived {
 		for _, column := range from.Columns {

@@ -96,11 +96,20 @@ class Rows:
         at = np.searchsorted(self.keys, np.uint64(sign))
         return self.values[at] if at < len(self.keys) and self.keys[at] == sign else self.zeros
 
-    def pool(self, wanted, slot):
-        """Return the sum of rows, divided by their number or its root if the slot says so, or the maximum."""
+    def pool(self, wanted, slot, weights=None):
+        """Return the sum of rows, divided by their number or its root if the slot says so, or the maximum.
+
+        With weights, each row is multiplied by its own, and their sum, or the root of that of their squares,
+        takes the place of the number or its root."""
         if slot["max"]:
             return np.max([self.row(sign) for sign in wanted], axis=0) if wanted else self.zeros
         total = self.zeros.copy()
+        if weights is not None:
+            for sign, weight in zip(wanted, weights):
+                total += np.float32(weight) * self.row(sign)
+            by = sum(weights) if slot["mean"] else sum(w * w for w in weights) ** 0.5
+            scales = weights and (slot["mean"] or slot["sqrt_scaling"])
+            return total * np.float32(1 / by) if scales else total
         for sign in wanted:
             total += self.row(sign)
         if slot["mean"]:
@@ -114,12 +123,41 @@ def all_rows(columns):
     return {dim: Rows("rows" if len(dims) == 1 else f"rows-dim-{dim}", dim) for dim in dims}
 
 
-def identities(field, slot):
-    """Return the ids of a field: a text, or a list of them."""
-    texts = field if isinstance(field, list) else [field]
-    if slot["separator"]:
-        texts = [text.strip() for text in field.split(slot["separator"])] if field else []
-    return [category(whole(text) if slot["whole"] else text) for text in texts]
+def values_of(field, slot):
+    """Return the texts of a field: a text, or a list of them."""
+    if isinstance(field, list) or not slot["separator"]:
+        return field if isinstance(field, list) else [field]
+    return [text.strip() for text in field.split(slot["separator"])] if field else []
+
+
+def identities(record, slot):
+    """Return the ids of a record in a slot, and their weights or None."""
+    texts, weights = values_of(record[slot["name"]], slot), None
+    if slot["weights"]:
+        weights = values_of(record[slot["weights"]], slot)
+    if slot["weight_separator"]:
+        pairs = [text.rpartition(slot["weight_separator"]) for text in texts]
+        texts = [text.strip() if between else weight for text, between, weight in pairs]
+        weights = [weight.strip() if between else "1" for _, between, weight in pairs]
+    if weights is not None:
+        weights = checked(weights, len(texts), slot)
+    return [category(whole(text) if slot["whole"] else text) for text in texts], weights
+
+
+def checked(texts, ids, slot):
+    """Return the weights of a number of ids, of which a mean needs some above 0."""
+    try:
+        weights = [float(text) for text in texts if text.isascii() and "_" not in text]
+    except ValueError:
+        weights = []
+    if len(texts) != ids or len(weights) != ids or not all(abs(weight) <= FLOAT_MAX for weight in weights):
+        sys.exit(f"column {slot['name']}: the weights of {ids} ids are {texts}")
+    weights = [float(np.float32(weight)) for weight in weights]
+    if slot["mean"] and any(weight < 0 for weight in weights):
+        sys.exit(f"column {slot['name']}: a mean needs weights of at least 0, and they are {texts}")
+    if weights and not any(weights) and (slot["mean"] or slot["sqrt_scaling"]):
+        sys.exit(f"column {slot['name']}: the rows would be divided by the sum of their weights, 0")
+    return weights
 
 
 def interval(value, edges):
@@ -138,11 +176,13 @@ def derive(slot, known, numbers):
     return ids
 
 
-def embed(identities, slot, rows, bits):
-    """Return the part of a sample's embeddings that its ids in a slot give."""
+def embed(identities, weights, slot, rows, bits):
+    """Return the part of a sample's embeddings that its ids in a slot give, with their weights or None."""
     each, rows = [signs(slot, identity, bits) for identity in identities], rows[slot["dim"]]
     if slot["fixed_size"] == 0:  # the rows of a sample are pooled
-        return rows.pool([sign for own in each for sign in own], slot)
+        if weights is not None:  # of every row of an id
+            weights = [weight for weight, own in zip(weights, each) for _ in own]
+        return rows.pool([sign for own in each for sign in own], slot, weights)
     out = np.zeros((slot["fixed_size"], len(rows.zeros) + 1), np.float32)  # a row and its mask, for each id
     for k, own in enumerate(each[: slot["fixed_size"]]):
         out[k, :-1], out[k, -1] = rows.pool(own, slot), 1
@@ -271,7 +311,9 @@ def parquet_records(path, wanted):
 
 def rows_of(path, columns):
     """Return the records of a file of the format that the model was trained on."""
-    wanted = [slot["name"] for slot in columns["slots"] if "derived" not in slot] + columns["numbers"]
+    slots = [slot for slot in columns["slots"] if "derived" not in slot]
+    wanted = [slot["name"] for slot in slots] + columns["numbers"]
+    wanted += [slot["weights"] for slot in slots if slot["weights"]]
     if pathlib.Path(path).is_fifo():  # its beginning could not be read again
         sys.exit(f"{path}: a pipe, and this program reads files")
     with open(path, "rb") as file:
@@ -298,9 +340,12 @@ def batches(path, columns, rows, size=1024):
         values = {name: number(record, name, columns["table"]) for name in columns["numbers"]}
         known, parts = {}, []
         for slot in columns["slots"]:
-            name = slot["name"]
-            known[name] = derive(slot, known, values) if "derived" in slot else identities(record[name], slot)
-            parts.append(embed(known[name], slot, rows, columns["prefix_bits"]))
+            if "derived" in slot:
+                ids, weights = derive(slot, known, values), None
+            else:
+                ids, weights = identities(record, slot)
+            known[slot["name"]] = ids
+            parts.append(embed(ids, weights, slot, rows, columns["prefix_bits"]))
         embeddings.append(np.concatenate(parts) if parts else [])
         numbers.append(list(values.values()))
         if len(numbers) == size:

@@ -126,6 +126,14 @@ func (m *Model) columns() (all []string) {
 		if i < len(table.Slots) && table.Slots[i].Separator != "" {
 			text += fmt.Sprintf(" with separator %q", table.Slots[i].Separator)
 		}
+		if i < len(table.Slots) {
+			switch own := table.Slots[i]; {
+			case own.Weights != "":
+				text += fmt.Sprintf(" with weights in column %q", own.Weights)
+			case own.WeightSeparator != "":
+				text += fmt.Sprintf(" with weights behind %q", own.WeightSeparator)
+			}
+		}
 		all = append(all, text)
 	}
 	for _, name := range m.schema.Dense {

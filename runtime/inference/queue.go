@@ -134,7 +134,7 @@ func (q *Queue) compute(together []*pending, joined *batch.Batch) {
 	rows := live[0].rows
 	if len(live) > 1 {
 		rows = joined
-		join(joined, live)
+		join(joined, q.model.schema.Slots, live)
 	}
 	predictions, err := q.model.Predict(rows)
 	if checkpoint.IsDamage(err) && len(live) > 1 { // a damaged row fails those alone that need it
@@ -156,15 +156,17 @@ func (q *Queue) compute(together []*pending, joined *batch.Batch) {
 	}
 }
 
-// join writes the rows of requests to dst, one after another.
-func join(dst *batch.Batch, requests []*pending) {
+// join writes the rows of requests to dst, one after another. Their ids have weights in the slots that say
+// so.
+func join(dst *batch.Batch, slots []batch.Slot, requests []*pending) {
 	first := requests[0].rows
 	if dst.Slots == nil {
 		dst.Slots = make([]batch.Jagged, len(first.Slots))
 	}
 	dst.Samples, dst.Dense = 0, dst.Dense[:0]
 	for s := range dst.Slots {
-		dst.Slots[s] = batch.Jagged{Offsets: append(dst.Slots[s].Offsets[:0], 0), IDs: dst.Slots[s].IDs[:0]}
+		own := &dst.Slots[s]
+		own.Offsets, own.IDs, own.Weights = append(own.Offsets[:0], 0), own.IDs[:0], own.Weights[:0]
 	}
 	for _, p := range requests {
 		dst.Samples += p.rows.Samples
@@ -176,6 +178,13 @@ func join(dst *batch.Batch, requests []*pending) {
 				to.Offsets = append(to.Offsets, begin+end)
 			}
 			to.IDs = append(to.IDs, from.IDs...)
+			if from.Weights != nil || !slots[s].Weighted {
+				to.Weights = append(to.Weights, from.Weights...)
+				continue
+			}
+			for range from.IDs { // without weights, all are 1
+				to.Weights = append(to.Weights, 1)
+			}
 		}
 	}
 }

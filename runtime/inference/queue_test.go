@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -56,11 +57,25 @@ func read(t testing.TB, m *inference.Model, path string) (all *batch.Batch) {
 }
 
 // Requests of every size, which are computed together in many ways, have the bits of a prediction of the
-// whole file, and all are predicted.
+// whole file, and all are predicted. The first of two tags has a weight; some requests say nothing of weights
+// where all are 1.
 func TestRequestsTogether(t *testing.T) {
-	m, path := trained(t, func(*job.Job) {})
+	m, path := trained(t, func(j *job.Job) {
+		text, err := os.ReadFile(j.Data.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = regexp.MustCompile(`,t(\d)\|`).ReplaceAll(text, []byte(",t$1:1.$1|"))
+		if err := os.WriteFile(j.Data.Path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		j.Data.CSV.Slots[1].WeightSeparator = ":"
+	})
 	defer m.Close()
 	rows := read(t, m, path)
+	if !slices.Equal(rows.Slots[1].Weights[:6], []float32{1, 1, 1.1, 1, 1.2, 1}) {
+		t.Fatalf("weights %v …", rows.Slots[1].Weights[:6])
+	}
 	want, err := m.Predict(rows)
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +97,9 @@ func TestRequestsTogether(t *testing.T) {
 		for lo, n := 0, 1; lo < rows.Samples; n = n%13 + 1 {
 			hi := min(lo+n, rows.Samples)
 			part, wanted := batch.Slice(rows, lo, hi), want[2*lo:2*hi]
+			if part.Slots[1].Weights[0] == 1 && n == 1 {
+				part.Slots[1].Weights = nil
+			}
 			clients.Go(func() {
 				if got, err := q.Predict(t.Context(), part); err != nil || !slices.Equal(got, wanted) {
 					t.Errorf("limit %d: %v, %v; want %v", limit, got, err, wanted)

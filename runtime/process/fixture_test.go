@@ -201,7 +201,8 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 }
 
 // rows returns the samples of a setting. The first slot has the dimension and the class of the job's first
-// setting of a slot, if there is one, and two ids a sample if it takes their maximum.
+// setting of a slot, if there is one, and two ids a sample if it takes their maximum. The ids of the other
+// slot then have weights.
 func (s setting) rows() *rows {
 	r := newRows(s.Steps)
 	for i, own := range s.Training.SlotRows() {
@@ -217,6 +218,9 @@ func (s setting) rows() *rows {
 			pairs.Offsets = append(pairs.Offsets, int32(2*i+2))
 		}
 		r.all.Slots[0] = pairs
+		for i := range r.all.Slots[1].IDs {
+			r.all.Slots[1].Weights = append(r.all.Slots[1].Weights, float32(i%5)-1.5)
+		}
 	}
 	return r
 }
@@ -252,7 +256,7 @@ func (r *rows) Schema() *batch.Schema {
 	first := r.first
 	first.Name, first.Dim = "user", cmp.Or(first.Dim, 4)
 	return &batch.Schema{
-		Slots: []batch.Slot{first, {Name: "item", Dim: 4}},
+		Slots: []batch.Slot{first, {Name: "item", Dim: 4, Weighted: r.all.Slots[1].Weights != nil}},
 		Dense: []string{"age"}, Labels: []string{"click"}, PrefixBits: 8,
 	}
 }

@@ -21,6 +21,7 @@ type bags struct {
 	IDs     []uint64    `json:"ids"`
 	Offsets []int32     `json:"offsets"`
 	Grads   [][]float32 `json:"grads"`
+	Weights []float32   `json:"weights"` // of the ids; null: none
 }
 
 // embeddingBag prints what nn.EmbeddingBag pools, and the gradient of its table.
@@ -29,7 +30,8 @@ import json, sys, torch
 b = json.load(sys.stdin)
 table = torch.tensor(b["table"], dtype=torch.float32)
 bag = torch.nn.EmbeddingBag.from_pretrained(table, freeze=False, mode=b["mode"])
-out = bag(torch.tensor(b["ids"], dtype=torch.int64), torch.tensor(b["offsets"][:-1]))
+weights = None if b["weights"] is None else torch.tensor(b["weights"], dtype=torch.float32)
+out = bag(torch.tensor(b["ids"], dtype=torch.int64), torch.tensor(b["offsets"][:-1]), weights)
 out.backward(torch.tensor(b["grads"], dtype=torch.float32))
 json.dump({"pooled": out.tolist(), "grads": bag.weight.grad.tolist()}, sys.stdout)
 `
@@ -37,10 +39,29 @@ json.dump({"pooled": out.tolist(), "grads": bag.weight.grad.tolist()}, sys.stdou
 // Maxima and their gradients are those of nn.EmbeddingBag, also where several ids have the largest value, and
 // without an id.
 func TestMaximaAreThoseOfEmbeddingBag(t *testing.T) {
+	compareBags(t, bags{Mode: "max"}, batch.Slot{Pooling: batch.Max}, 0)
+}
+
+// Sums with weights and their gradients are those of nn.EmbeddingBag with per_sample_weights, which adds in
+// another order.
+func TestWeightedSumsAreThoseOfEmbeddingBag(t *testing.T) {
+	in := bags{Mode: "sum"}
+	draw := rng.New(4, "weights")
+	for range 3 * bagSamples {
+		in.Weights = append(in.Weights, float32(draw.NormFloat64()))
+	}
+	compareBags(t, in, batch.Slot{Weighted: true}, 1e-6)
+}
+
+// bagSamples is the number of bags that are compared, of up to three ids each.
+const bagSamples = 40
+
+// compareBags compares what a slot pools, within a tolerance, and its gradients, with nn.EmbeddingBag.
+func compareBags(t *testing.T, in bags, slot batch.Slot, tolerance float64) {
 	python := pythontest.Torch(t)
-	const dim, ids, samples = 3, 12, 40
+	const dim, ids, samples = 3, 12, bagSamples
 	draw := rng.New(3, "bags")
-	in := bags{Mode: "max", Offsets: []int32{0}}
+	in.Offsets = []int32{0}
 	for range ids {
 		row := make([]float32, dim)
 		for j := range row { // few values, so that some tie
@@ -60,6 +81,9 @@ func TestMaximaAreThoseOfEmbeddingBag(t *testing.T) {
 		}
 		in.Grads, grads = append(in.Grads, own), append(grads, own...)
 	}
+	if in.Weights != nil {
+		in.Weights = in.Weights[:len(in.IDs)]
+	}
 	input, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
@@ -69,9 +93,11 @@ func TestMaximaAreThoseOfEmbeddingBag(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{{Name: "tags", Dim: dim, Pooling: batch.Max}}}
+	slot.Name, slot.Dim = "tags", dim
+	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{slot}}
 	part := batch.Part{Batch: &batch.Batch{Samples: samples,
-		Slots: []batch.Jagged{{Offsets: in.Offsets, IDs: in.IDs}}}, Bounds: []int{0, samples}}
+		Slots: []batch.Jagged{{Offsets: in.Offsets, IDs: in.IDs, Weights: in.Weights}}},
+		Bounds: []int{0, samples}}
 	routed := route.Route(schema, part, shard.Rows(1))
 	var rows []float32
 	number := map[uint64]int{} // of an id in routed.Signs
@@ -82,13 +108,13 @@ func TestMaximaAreThoseOfEmbeddingBag(t *testing.T) {
 			}
 		}
 	}
-	pooled, winners := make([]float32, samples*dim), make([]int32, samples*dim)
+	pooled, winners := make([]float32, samples*dim), make([]int32, samples*schema.Winners())
 	routed.PoolOn(nil, pooled, winners, schema, rows, dim)
 	sums := make([]float32, len(rows))
 	routed.MergeOn(nil, sums, schema, grads, winners, dim)
 	for i, own := range want.Pooled {
 		for j, value := range own {
-			if pooled[i*dim+j] != value {
+			if math.Abs(float64(pooled[i*dim+j]-value)) > tolerance {
 				t.Fatalf("sample %d, value %d: %v, PyTorch has %v", i, j, pooled[i*dim+j], value)
 			}
 		}

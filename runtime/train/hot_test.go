@@ -15,7 +15,9 @@ func TestHybridWithAllRowsHotIsSync(t *testing.T) {
 	trained, gradients := 0, uint64(0)
 	for n := uint64(0); trained < 20; n++ {
 		c := newConfiguration(n)
-		stays := func(s batch.Slot) bool { return !s.CanBeHot() }
+		stays := func(s batch.Slot) bool {
+			return !s.CanBeHot() || s.Dim != c.training.Model.Dim() || s.Class != 0
+		}
 		ages := func(s job.RowSettings) bool { return s.Expiry > 0 || s.AdmissionCount > 0 }
 		if slices.ContainsFunc(c.rows.schema.Slots, stays) || c.training.Rows.Eviction == job.SecondChance ||
 			slices.ContainsFunc(c.training.RowSettings(), ages) {

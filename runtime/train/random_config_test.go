@@ -384,6 +384,7 @@ func (c chooser) data(t *job.Job, samples int) *rows {
 			s.HashStack = stack
 		}
 		c.maximum(&s)
+		s.Weighted = s.Pooling == batch.Sum && c.chance(3)
 		r.schema.Slots = append(r.schema.Slots, s)
 	}
 	r.all = c.samples(&r.schema, samples)
@@ -395,6 +396,18 @@ func (c chooser) maximum(s *batch.Slot) {
 	if s.Pooling == batch.Sum && s.HashStack.Rounds == 0 && c.chance(3) {
 		s.Pooling, s.Scale = batch.Max, batch.Unscaled
 	}
+}
+
+// weight returns one that sums of a scale allow, also where it is the only one of a sample.
+func (c chooser) weight(by batch.Scale) float32 {
+	w := oneOf(c, 1, 0.25+float32(c.Float64()))
+	switch {
+	case by == batch.Unscaled && c.chance(4):
+		return 0
+	case by != batch.Mean && c.chance(3):
+		return -w
+	}
+	return w
 }
 
 // scale returns that of the sums of a slot.
@@ -416,6 +429,11 @@ func (c chooser) samples(schema *batch.Schema, samples int) *batch.Batch {
 				b.Slots[s].IDs = append(b.Slots[s].IDs, c.Uint64N(uint64(distinct)))
 			}
 			b.Slots[s].Offsets = append(b.Slots[s].Offsets, int32(len(b.Slots[s].IDs)))
+		}
+		if slot := &schema.Slots[s]; slot.Weighted && !c.chance(5) { // else all are 1
+			for range b.Slots[s].IDs {
+				b.Slots[s].Weights = append(b.Slots[s].Weights, c.weight(slot.Scale))
+			}
 		}
 	}
 	for range samples * len(schema.Dense) {

@@ -42,6 +42,7 @@ func encodeIDs(w *writer, ids *exec.IDs) {
 		writeArray(w, slot.IDs)
 	}
 	writeArray(w, ids.Packed)
+	writeArray(w, ids.Weights)
 }
 
 func decodeIDs(r *reader) exec.Payload {
@@ -55,7 +56,7 @@ func decodeIDs(r *reader) exec.Payload {
 			r.fail("slot %d: offsets do not cut %d ids into %d samples", s, len(slot.IDs), ids.Samples)
 		}
 	}
-	ids.Packed = readArray[byte](r)
+	ids.Packed, ids.Weights = readArray[byte](r), readArray[float32](r)
 	if len(ids.Columns) > 0 && len(ids.Packed) > 0 {
 		r.fail("id features are both raw and compressed")
 	}

@@ -25,8 +25,8 @@ func TestEveryFieldIsEncoded(t *testing.T) {
 		{Chunk{}, []string{"Travels", "Bucket", "Sum", "Own", "Values", "Stats"}},
 		{batch.Part{}, []string{"Batch", "FirstGroup", "Bounds"}},
 		{batch.Batch{}, []string{"Samples", "Slots", "Dense", "Labels", "Weights"}},
-		{batch.Jagged{}, []string{"Offsets", "IDs"}},
-		{exec.IDs{}, []string{"Samples", "FirstGroup", "Bounds", "Columns", "Packed"}},
+		{batch.Jagged{}, []string{"Offsets", "IDs", "Weights"}}, // Weights are with those of all columns
+		{exec.IDs{}, []string{"Samples", "FirstGroup", "Bounds", "Columns", "Packed", "Weights"}},
 		{exec.Put{}, []string{"Samples", "Signs", "Sums"}},
 		{compress.Signs{}, []string{"Plain", "Packed"}},
 		{compress.Values{}, []string{"Form", "Floats", "Packed"}},

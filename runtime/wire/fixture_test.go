@@ -103,6 +103,9 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 		if rapid.Bool().Draw(t, "compressed") {
 			ids.Columns, ids.Packed = nil, compress.AppendIDs(nil, part.Slots)
 		}
+		if rapid.Bool().Draw(t, "weights of ids") {
+			ids.Weights = drawFloats(t, "weights", drawLength(t, "n"))
+		}
 		return ids
 	case msg.Samples:
 		return exec.Samples{Part: drawPart(t)}

@@ -35,7 +35,7 @@ func seeds(t testing.TB) map[string][]byte {
 		"none": of(msg.StepDone, nil),
 		"id features": of(msg.IDFeatures,
 			&exec.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds,
-				Columns: part.Slots}),
+				Columns: part.Slots, Weights: []float32{0.5, 2}}),
 		"samples": of(msg.Samples, part),
 		"signs":   of(msg.Lookup, compress.Signs{Plain: []uint64{1, 1 << 63}}),
 		"values":  of(msg.Rows, compress.Pack(compress.FP16Block, []float32{1.5, -2, 3})),
@@ -44,7 +44,7 @@ func seeds(t testing.TB) map[string][]byte {
 			Stats: []float32{2, 3, 4}}),
 		"dense shard": of(msg.Params, []float32{1.5, -2, 3}),
 		"mixed rows": of(msg.Embeddings, &exec.MixedRows{Values: fp32(1, 2, 3), Cold: 1, Places: []int32{5},
-			Slots: []route.Bags{{Rows: []int32{0, 1}, Offsets: []int32{0, 2, 2}}}}),
+			Slots: []route.Bags{{Rows: []int32{0, 1}, Offsets: []int32{0, 2, 2}}}, Winners: []byte{1}}),
 		"pooled": of(msg.PutGradients, &exec.Pooled{Values: fp32(1, 2), Winners: []byte{0, 3}}),
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Version is the first byte of every frame. It changes when the meaning of any byte changes.
-const Version = 4
+const Version = 5
 
 // MaxFrame is the size of the largest frame.
 const MaxFrame unit.Bytes = 1 << 30

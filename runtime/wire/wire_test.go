@@ -135,7 +135,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{nil, "frame of 0 bytes ends within its header"},
 		{frame[:71], "frame of 71 bytes ends within its header"},
 		{frame[:len(frame)-8], "frame length 96, but only 88 bytes"},
-		{with(0, 9), "frame of version 9, want 4; run the same build everywhere"},
+		{with(0, 9), "frame of version 9, want 5; run the same build everywhere"},
 		{with(1, 99), "payload of unknown code 99"},
 		{with(2, 99), "frame of unknown kind 99 or role 0 or 0"},
 		{with(3, 99), "unknown kind 14 or role 99 or 0"},

@@ -73,6 +73,20 @@ func TestSizesOfABatchWithHotRows(t *testing.T) {
 	}
 }
 
+// Weights of ids travel with them, of 4 bytes each, however ids are written.
+func TestWeightsTravelWithIDs(t *testing.T) {
+	j, layout, w := job.Default(), &model.Layout{EmbeddingWidth: 8}, warm()
+	before := newBatchSize(&j, &w, layout, 10, shard.Rows(2), 2)
+	w.Weights = w.Occurrences / 2
+	after := newBatchSize(&j, &w, layout, 10, shard.Rows(2), 2)
+	if more := after.IDBytes - before.IDBytes; more != unit.Bytes(4*10*w.Weights) || more == 0 {
+		t.Errorf("%v bytes more of %v weights a sample", more, w.Weights)
+	}
+	if w.Weights = w.Occurrences + 1; w.Validate() == nil {
+		t.Error("more weights than ids are taken")
+	}
+}
+
 // warmPrices returns the prices of warm on hardware, and those of the same job without hot rows.
 func warmPrices(h *Hardware) (hot, plain *Prices) {
 	j := job.Default()

@@ -34,6 +34,8 @@ type Workload struct {
 	// RowOccurrences is the number of rows that these ids refer to: more than one per id in a hash-stack. 0
 	// means one per id.
 	RowOccurrences float64
+	// Weights is the number of these ids that have weights, which travel with them.
+	Weights float64
 	// Distinct returns the expected number of distinct rows in a number of samples. It must not decrease as
 	// the number of samples grows. All functions of a workload may be called concurrently.
 	Distinct func(samples int) float64
@@ -79,6 +81,8 @@ func (w *Workload) Validate() error {
 	case !(w.Created >= 0) || !(w.Trained >= 0) || w.Created > 0 && w.Trained == 0 ||
 		math.IsInf(w.Created, 1):
 		return fmt.Errorf("cost: workload: %v samples create %v rows; want 0 or more", w.Trained, w.Created)
+	case !(w.Weights >= 0) || w.Weights > w.Occurrences:
+		return fmt.Errorf("cost: workload: %v of %v ids a sample have weights", w.Weights, w.Occurrences)
 	case w.Distinct == nil:
 		return errors.New("cost: workload: no function of distinct rows")
 	case w.Hot != nil && !(w.Hot.Rows >= 0 && w.Hot.Values >= w.Hot.Rows && w.Hot.Batch != nil):
@@ -145,7 +149,7 @@ func newBatchSize(
 	if t.Wire.Index == job.IndexCompressed {
 		ids, signs = w.Packed.IDs(int(samples)), w.Packed.Signs(int(samples), plan)
 	}
-	s.IDBytes = bytesOf(ids)
+	s.IDBytes = bytesOf(ids + valueBytes*w.Weights*n)
 	rows := int32(0)
 	if s.DistinctRows > 0 {
 		rows = max(1, int32(math.Round(s.RowsPerPS)))

@@ -181,8 +181,8 @@ func slotGroups(schema *batch.Schema, names []string) (whole, raw map[uint64]boo
 		case !known:
 			return nil, nil, fmt.Errorf("the data have no slot %s; %s", name, choose)
 		case raw[prefix]:
-			return nil, nil, fmt.Errorf("slot %s, or one of its group, is raw or takes a maximum, "+
-				"and ranks pool sums alone; %s", name, choose)
+			return nil, nil, fmt.Errorf("slot %s, or one of its group, is raw, takes a maximum or has "+
+				"weights, and ranks pool plain sums alone; %s", name, choose)
 		}
 		whole[prefix] = true
 	}

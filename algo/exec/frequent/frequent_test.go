@@ -270,9 +270,12 @@ func TestSlotsAreWhollyHot(t *testing.T) {
 // names that may be given.
 func TestSlotsThatCannotBeHot(t *testing.T) {
 	source := exectest.NewColumns(16, 16)
+	source.Fields.Slots = append(source.Fields.Slots, batch.Slot{Name: "likes", Dim: 3, Weighted: true})
+	source.All.Slots = append(source.All.Slots, source.All.Slots[0])
+	const not = ", or one of its group, is raw, takes a maximum or has weights, and ranks pool"
 	for name, want := range map[string]string{
 		"tag":     "rows.hot.slots: the data have no slot tag; choose among tags",
-		"history": "rows.hot.slots: slot history, or one of its group, is raw or takes a maximum, and ranks",
+		"history": "rows.hot.slots: slot history" + not, "likes": "rows.hot.slots: slot likes" + not,
 	} {
 		training := exectest.Job(2, 1)
 		training.Rows.Hot.Slots = []string{name}

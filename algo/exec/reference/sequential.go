@@ -144,6 +144,9 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	q.stats, q.loss = q.stats[:0], 0
 	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Roles.Ranks) {
 		routed, own := route.RouteByDim(q.pool, schema, part, oneTable), &q.ranks[rank]
+		if err := routed.CheckApart(schema); err != nil {
+			return gradients{}, err
+		}
 		own.pooled = resized(own.pooled, part.Samples*width)
 		own.winners = resized(own.winners, part.Samples*schema.Winners())
 		for i := range own.occurrences {

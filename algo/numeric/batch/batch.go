@@ -65,13 +65,15 @@ type Slot struct {
 	// Scale is of the sum over all rows of a sample's ids (Sum), or that over the
 	// rows of one id (Raw), which differs from the row only under a hash-stack. Unscaled for Max.
 	Scale Scale
+	// Weighted says that ids have weights: see Jagged. Of a Sum slot alone.
+	Weighted bool
 }
 
 // EachRowApart reports whether the rows of a bag get different gradients, not that of their sum.
-func (s Slot) EachRowApart() bool { return s.Pooling == Max }
+func (s Slot) EachRowApart() bool { return s.Pooling == Max || s.Weighted }
 
-// CanBeHot reports whether ranks can have rows of the slot: whether its bags are sums.
-func (s Slot) CanBeHot() bool { return s.Pooling == Sum }
+// CanBeHot reports whether ranks can have rows of the slot: whether its bags are sums without weights.
+func (s Slot) CanBeHot() bool { return s.Pooling == Sum && !s.Weighted }
 
 // RowsPerID returns the number of rows that one id is the sum of.
 func (s Slot) RowsPerID() int { return max(s.HashStack.Rounds, 1) }
@@ -127,10 +129,21 @@ func (s *Schema) Winners() int {
 type Jagged struct {
 	Offsets []int32 // length Samples+1, non-decreasing, Offsets[0] = 0
 	IDs     []uint64
+	// Weights are what the row of each id is multiplied by before it is added, in a slot that is Weighted.
+	// Nil: all are 1.
+	Weights []float32
 }
 
 // SampleIDs returns the ids of sample i. The result aliases j.
 func (j Jagged) SampleIDs(i int) []uint64 { return j.IDs[j.Offsets[i]:j.Offsets[i+1]] }
+
+// SampleWeights returns the weights of the ids of sample i, nil if all are 1. The result aliases j.
+func (j Jagged) SampleWeights(i int) []float32 {
+	if j.Weights == nil {
+		return nil
+	}
+	return j.Weights[j.Offsets[i]:j.Offsets[i+1]]
+}
 
 // Batch is a number of samples, column by column. A batch is immutable once
 // it has been handed to a role.

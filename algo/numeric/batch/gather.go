@@ -54,7 +54,7 @@ func (g *Gatherer) Rows(rows []int32) *Batch {
 		for i, row := range rows {
 			ids[i] = slot.IDs[row]
 		}
-		out.Slots[s] = Jagged{Offsets: one, IDs: ids}
+		out.Slots[s] = Jagged{Offsets: one, IDs: ids, Weights: gatherWeights(slot, one, rows)}
 	}
 	return out
 }

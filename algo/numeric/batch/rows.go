@@ -2,7 +2,7 @@ package batch
 
 import "fmt"
 
-// Slice returns the samples [lo, hi) of b. Ids, dense features, labels and weights
+// Slice returns the samples [lo, hi) of b. Ids, their weights, dense features, labels and weights
 // alias b; offsets are new, but shared where b's are. It panics unless 0 ≤ lo ≤ hi ≤ b.Samples.
 //
 // Cost: one pass over the offsets of the range.
@@ -20,16 +20,25 @@ func Slice(b *Batch, lo, hi int) *Batch {
 	for s, slot := range b.Slots {
 		first, last := slot.Offsets[lo], slot.Offsets[hi]
 		if s > 0 && sameArray(slot.Offsets, b.Slots[s-1].Offsets) {
-			out.Slots[s] = Jagged{Offsets: out.Slots[s-1].Offsets, IDs: slot.IDs[first:last]}
+			out.Slots[s] = slot.between(first, last, out.Slots[s-1].Offsets)
 			continue
 		}
 		offsets := make([]int32, hi-lo+1)
 		for i := range offsets {
 			offsets[i] = slot.Offsets[lo+i] - first
 		}
-		out.Slots[s] = Jagged{Offsets: offsets, IDs: slot.IDs[first:last]}
+		out.Slots[s] = slot.between(first, last, offsets)
 	}
 	return out
+}
+
+// between returns the ids from first to below last, with offsets. It aliases j.
+func (j Jagged) between(first, last int32, offsets []int32) Jagged {
+	own := Jagged{Offsets: offsets, IDs: j.IDs[first:last]}
+	if j.Weights != nil {
+		own.Weights = j.Weights[first:last]
+	}
+	return own
 }
 
 // Gather returns the samples of b at the given positions, in that order, in
@@ -60,7 +69,19 @@ func gatherIDs(slot Jagged, rows []int32) Jagged {
 	for i, row := range rows {
 		copy(ids[offsets[i]:], slot.SampleIDs(int(row)))
 	}
-	return Jagged{Offsets: offsets, IDs: ids}
+	return Jagged{Offsets: offsets, IDs: ids, Weights: gatherWeights(slot, offsets, rows)}
+}
+
+// gatherWeights returns the weights of the ids of samples, whose ids have the offsets, or nil.
+func gatherWeights(slot Jagged, offsets, rows []int32) []float32 {
+	if slot.Weights == nil {
+		return nil
+	}
+	weights := make([]float32, offsets[len(rows)])
+	for i, row := range rows {
+		copy(weights[offsets[i]:], slot.SampleWeights(int(row)))
+	}
+	return weights
 }
 
 // gatherValues returns nil if there are no values.

@@ -12,15 +12,17 @@ import (
 )
 
 // numbered returns n samples that are known by their content: sample i has i%3
-// ids i in the first slot and the id 2i in the second, the dense values i and −i
-// the label i%2 and the weight i/2.
+// ids i in the first slot, with weights 3i and 3i+1, and the id 2i in the second,
+// with weight −i, the dense values i and −i, the label i%2 and the weight i/2.
 func numbered(n int) *batch.Batch {
 	b := &batch.Batch{Samples: n, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
 	for i := range n {
-		for range i % 3 {
+		for k := range i % 3 {
 			b.Slots[0].IDs = append(b.Slots[0].IDs, uint64(i))
+			b.Slots[0].Weights = append(b.Slots[0].Weights, float32(3*i+k))
 		}
 		b.Slots[1].IDs = append(b.Slots[1].IDs, uint64(2*i))
+		b.Slots[1].Weights = append(b.Slots[1].Weights, float32(-i))
 		for s := range b.Slots {
 			b.Slots[s].Offsets = append(b.Slots[s].Offsets, int32(len(b.Slots[s].IDs)))
 		}
@@ -46,6 +48,14 @@ func mustBeSamples(t rapid.TB, b *batch.Batch, want []int) {
 			b.Weights[i] != float32(n)/2 {
 			t.Fatalf("sample %d is not number %d: ids %v and %v, dense %v, label %v",
 				i, n, b.Slots[0].SampleIDs(i), b.Slots[1].SampleIDs(i), b.Dense[2*i:2*i+2], b.Labels[i])
+		}
+	}
+	for i, n := range want {
+		weights := []float32{float32(3 * n), float32(3*n + 1)}[:n%3]
+		if !slices.Equal(b.Slots[0].SampleWeights(i), weights) ||
+			b.Slots[1].SampleWeights(i)[0] != float32(-n) {
+			t.Fatalf("sample %d is not number %d: weights %v and %v", i, n, b.Slots[0].SampleWeights(i),
+				b.Slots[1].SampleWeights(i))
 		}
 	}
 	for s, slot := range b.Slots {
@@ -121,7 +131,7 @@ func TestGathererGivesWhatGatherGives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := numbered(rapid.IntRange(1, 40).Draw(t, "samples"))
 		b.Slots = append(b.Slots, b.Slots[1], b.Slots[0],
-			batch.Jagged{Offsets: b.Slots[1].Offsets, IDs: b.Slots[1].IDs})
+			batch.Jagged{Offsets: b.Slots[1].Offsets, IDs: b.Slots[1].IDs}) // without weights
 		rows := rapid.SliceOfN(rapid.Int32Range(0, int32(b.Samples)-1), 0, 60).Draw(t, "rows")
 		got, want := batch.NewGatherer(b).Rows(rows), batch.Gather(b, rows)
 		if !reflect.DeepEqual(got, want) {

@@ -29,6 +29,9 @@ func (s *Schema) Validate() error {
 			return fmt.Errorf("batch: slot %s takes a maximum, which has no scale, and no hash-stack: its "+
 				"ids have one row each", slot.Name)
 		}
+		if slot.Weighted && slot.Pooling != Sum {
+			return fmt.Errorf("batch: slot %s has ids with weights, which only sums have", slot.Name)
+		}
 		if err := slot.HashStack.Validate(); err != nil {
 			return fmt.Errorf("batch: slot %s: hash-stack: %w", slot.Name, err)
 		}

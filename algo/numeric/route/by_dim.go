@@ -35,6 +35,9 @@ func RouteByDim(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shar
 // Samples returns the number of samples of the part.
 func (b ByDim) Samples() int { return b.Routed[0].Samples() }
 
+// CheckApart is Routed.CheckApart of all kinds of rows.
+func (b ByDim) CheckApart(schema *batch.Schema) error { return b.Routed[0].CheckApart(schema) }
+
 // Owners returns the number of owners.
 func (b ByDim) Owners() int { return len(b.Routed[0].Bounds) - 1 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // drawBatch draws a batch of up to 20 samples in one to three slots, summed or
-// raw, scaled or not, of rows of dim values. Ids are few, so that they repeat
+// raw, scaled or not, with weights or not, of rows of dim values. Ids are few, so that they repeat
 // within a sample, across samples, groups and the slots of a feature group, and
 // beyond what a raw slot keeps; the ids of a hash-stack have rows in common.
 func drawBatch(t *rapid.T, dim int) (*batch.Schema, *batch.Batch) {
@@ -40,6 +40,12 @@ func drawBatch(t *rapid.T, dim int) (*batch.Schema, *batch.Batch) {
 			ids := rapid.SliceOfN(rapid.Uint64Range(0, 9), 0, 4).Draw(t, "ids")
 			column.IDs = append(column.IDs, ids...)
 			column.Offsets = append(column.Offsets, int32(len(column.IDs)))
+		}
+		if slot.Weighted = slot.Pooling == batch.Sum && rapid.Bool().Draw(t, "weighted"); slot.Weighted {
+			for range column.IDs {
+				column.Weights = append(column.Weights, rapid.SampledFrom([]float32{1, 0.5, 3, 7}).Draw(t,
+					"weight"))
+			}
 		}
 		schema.Slots = append(schema.Slots, slot)
 		b.Slots = append(b.Slots, column)
@@ -70,6 +76,7 @@ type occurrence struct {
 	sample, lo int
 	raw        bool
 	scale      float64 // of the sum
+	weight     float32 // of the id
 }
 
 // occurrences lists, from the definition of the layout, what Pool reads and
@@ -83,10 +90,18 @@ func occurrences(schema *batch.Schema, b *batch.Batch) []occurrence {
 			for k, id := range ids {
 				for round := range slot.RowsPerID() {
 					o := occurrence{sign: schema.Signer(s).Sign(id, round), sample: i, lo: first,
-						raw: slot.Pooling == batch.Raw, scale: 1}
-					summed := len(ids) * slot.RowsPerID()
+						raw: slot.Pooling == batch.Raw, scale: 1, weight: 1}
+					summed, squares := float64(len(ids)*slot.RowsPerID()), float64(len(ids)*slot.RowsPerID())
+					if weights := b.Slots[s].SampleWeights(i); weights != nil {
+						summed, squares, o.weight = 0, 0, weights[k]
+						for range slot.RowsPerID() {
+							for _, w := range weights {
+								summed, squares = summed+float64(w), squares+float64(w)*float64(w)
+							}
+						}
+					}
 					if o.raw {
-						summed = slot.RowsPerID()
+						summed, squares = float64(slot.RowsPerID()), float64(slot.RowsPerID())
 						o.lo += k * (slot.Dim + 1)
 						if k >= slot.FixedSize {
 							o.lo = -1
@@ -94,9 +109,9 @@ func occurrences(schema *batch.Schema, b *batch.Batch) []occurrence {
 					}
 					switch slot.Scale {
 					case batch.SqrtScaled:
-						o.scale = 1 / math.Sqrt(float64(summed))
+						o.scale = 1 / math.Sqrt(squares)
 					case batch.Mean:
-						o.scale = 1 / float64(summed)
+						o.scale = 1 / summed
 					}
 					all = append(all, o)
 				}

@@ -89,11 +89,11 @@ func TestHotRowsChangeNoSum(t *testing.T) {
 	})
 }
 
-// rowsOfRawSlots returns the rows that occur in raw slots.
+// rowsOfRawSlots returns the rows that occur in slots that cannot be hot: raw ones, and those with weights.
 func rowsOfRawSlots(schema *batch.Schema, part batch.Part) map[uint64]bool {
 	raw := map[uint64]bool{}
 	for s, slot := range schema.Slots {
-		if slot.Pooling == batch.Raw {
+		if !slot.CanBeHot() {
 			for _, sign := range schema.Signer(s).AppendSigns(nil, part.Slots[s].IDs) {
 				raw[sign] = true
 			}

@@ -19,6 +19,7 @@ func drawMaxima(t *rapid.T, dim int) (*batch.Schema, *batch.Batch) {
 		slot := &schema.Slots[s]
 		if slot.HashStack.Rounds == 0 && rapid.Bool().Draw(t, "maximum") {
 			*slot = batch.Slot{Dim: dim, Group: slot.Group, Pooling: batch.Max}
+			b.Slots[s].Weights = nil
 		}
 	}
 	return schema, b
@@ -100,7 +101,7 @@ func addSums(want []float32, schema *batch.Schema, b *batch.Batch, r *route.Rout
 		}
 		row := slices.Index(r.Signs, o.sign)
 		for j := range dim {
-			want[row*dim+j] += float32(o.scale) * grads[o.sample*width+o.lo+j]
+			want[row*dim+j] += o.weight * float32(o.scale) * grads[o.sample*width+o.lo+j]
 		}
 	}
 }
@@ -174,15 +175,30 @@ func TestNaNIsAMaximum(t *testing.T) {
 	}
 }
 
-// Long bags of long rows have more gradients than there is room for: an error, and no panic.
+// Long bags of long rows have more gradients of maxima, or of ids with weights, than there is room for: an
+// error, and no panic.
 func TestTooManyGradientsOfMaximaAreRefused(t *testing.T) {
 	const dim = 1 << 16
-	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{{Name: "tags", Dim: dim, Pooling: batch.Max}}}
-	b := &batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 8193},
-		IDs: make([]uint64, 8193)}}}
-	r := routeAll(schema, b, 1, 1, 1)[0]
-	if err := r.CheckWinners(schema, make([]int32, dim)); err == nil {
-		t.Error("8193 rows of 65536 values are taken")
+	for _, c := range []struct {
+		slot    batch.Slot
+		ids     int
+		weights []float32
+		fine    bool
+	}{
+		{batch.Slot{Pooling: batch.Max}, 8193, nil, false}, {batch.Slot{Pooling: batch.Max}, 8192, nil, true},
+		{batch.Slot{Weighted: true}, 8193, make([]float32, 8193), false},
+		{batch.Slot{Weighted: true, HashStack: batch.HashStack{Rounds: 2, Rows: 9}}, 4097,
+			make([]float32, 4097), false},
+		{batch.Slot{Weighted: true}, 8193, nil, true}, {batch.Slot{}, 8193, nil, true},
+	} {
+		c.slot.Name, c.slot.Dim = "tags", dim
+		schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{c.slot}}
+		b := &batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, int32(c.ids)},
+			IDs: make([]uint64, c.ids), Weights: c.weights}}}
+		r := routeAll(schema, b, 1, 1, 1)[0]
+		if err := r.CheckApart(schema); (err == nil) != c.fine {
+			t.Errorf("%d rows of 65536 values in %+v: %v", c.ids, c.slot, err)
+		}
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 //	g[u] = tree over groups of  Σ over occurrences of u in the group  grad
 //
 // where grad is the gradient of the sum that the row went into, scaled as Pool
-// has scaled the sum; of a Max slot it is the gradient of those values that the row has won, and 0 of the
-// others. Within a group, occurrences are added in the order of
+// has scaled the sum, times the weight of the row's id; of a Max slot it is the gradient of those values that
+// the row has won, and 0 of the others. Within a group, occurrences are added in the order of
 // slots, samples, ids and rounds; a group in which u does not occur is no leaf of the tree. A row all of
 // whose occurrences a Raw slot has dropped gets −0, which leaves every value as
 // it is, sign of zero included, when Combine adds it.
@@ -72,18 +72,23 @@ func (r *Routed) Take(o *Occurrences, schema *batch.Schema, grads []float32, win
 	o.grads = r.scaleGrads(o, schema, grads, o.dim)
 	if o.apart > 0 {
 		mustMatch("winners", len(winners), r.part.Samples*schema.Winners())
-		r.giveToWinners(o, schema, winners)
+		r.giveApart(o, schema, winners)
 	}
 }
 
-// CheckWinners returns an error unless each winner is an id of its bag, for winners that come from another
-// process, and the gradients of Max slots, which Order places apart, have room. It panics if the length
-// disagrees. Cost: a pass over them.
-func (r *Routed) CheckWinners(schema *batch.Schema, winners []int32) error {
+// CheckApart returns an error unless there is room for the gradients of rows that have their own, those of
+// Max slots and of ids with weights, of all kinds of rows. Merge needs it.
+func (r *Routed) CheckApart(schema *batch.Schema) error {
 	if n := r.valuesApart(schema); n > apartMost {
-		return fmt.Errorf("slots that take maxima have %d gradients of rows in a batch of %d samples; at "+
-			"most %d: train with smaller batches", n, r.part.Samples, apartMost)
+		return fmt.Errorf("slots that take maxima, or have weights, have %d gradients of rows in a batch of "+
+			"%d samples; at most %d: train with smaller batches", n, r.part.Samples, apartMost)
 	}
+	return nil
+}
+
+// CheckWinners returns an error unless each winner is an id of its bag, for winners that come from another
+// process. It panics if the length disagrees. Cost: a pass over them.
+func (r *Routed) CheckWinners(schema *batch.Schema, winners []int32) error {
 	won, first := schema.Winners(), 0
 	mustMatch("winners", len(winners), r.part.Samples*won)
 	for s, slot := range schema.Slots {
@@ -102,37 +107,63 @@ func (r *Routed) CheckWinners(schema *batch.Schema, winners []int32) error {
 	return nil
 }
 
-// giveToWinners writes the gradients of the rows of Max slots behind those of the model input, where Order
-// has placed them: each value to the row that has won it.
-func (r *Routed) giveToWinners(o *Occurrences, schema *batch.Schema, winners []int32) {
+// giveApart writes the gradients of rows that have their own behind those of the model input, where Order has
+// placed them: each value of a Max slot to the row that has won it, and to a row of an id with a weight the
+// gradient of the sum times the weight.
+func (r *Routed) giveApart(o *Occurrences, schema *batch.Schema, winners []int32) {
 	dim, width, won := o.dim, schema.EmbeddingWidth(), schema.Winners()
 	if len(o.scaled) != len(o.grads) || len(o.grads) > 0 && &o.scaled[0] != &o.grads[0] {
 		o.scaled = append(o.scaled[:0], o.grads...)
 	}
 	o.scaled = slices.Grow(o.scaled, o.apart)[:o.values+o.apart]
 	own := o.scaled[o.values:]
-	clear(own)
 	first, firstWon := 0, 0
 	for s := range schema.Slots {
 		slot := &schema.Slots[s]
-		if slot.EachRowApart() && !r.skips(slot) {
-			offsets := r.part.Slots[s].Offsets
+		if r.eachApart(s, slot) {
+			at, each := 0, slot.RowsPerID()
 			for i := range r.part.Samples {
-				bag := own[int(offsets[i])*dim : int(offsets[i+1])*dim]
-				if len(bag) == 0 {
-					continue
-				}
-				grads := o.scaled[i*width+first:][:dim]
-				for j, k := range winners[i*won+firstWon:][:dim] {
-					bag[int(k)*dim+j] = grads[j]
+				n := len(r.occurrences(s, i, each))
+				bag, grads := own[at*dim:(at+n)*dim], o.scaled[i*width+first:][:dim]
+				at += n
+				if slot.Pooling == batch.Max {
+					giveToWinners(bag, grads, winners[i*won+firstWon:][:dim])
+				} else {
+					giveWeighted(bag, grads, r.part.Slots[s].SampleWeights(i), each)
 				}
 			}
-			own = own[len(r.Index[s])*dim:]
+			own = own[at*dim:]
 		}
 		first += slot.Width()
 		firstWon += slot.Winners()
 	}
 	o.grads = o.scaled
+}
+
+// giveToWinners writes the gradients of maxima to those of the rows of a bag.
+func giveToWinners(bag, grads []float32, winners []int32) {
+	if clear(bag); len(bag) == 0 {
+		return
+	}
+	for j, k := range winners {
+		bag[int(k)*len(grads)+j] = grads[j]
+	}
+}
+
+// giveWeighted writes the gradients of a sum, times the weights of ids, to those of the rows of a bag.
+func giveWeighted(bag, grads, weights []float32, each int) {
+	for k := 0; len(bag) > 0; k++ {
+		weight := weights[k/each]
+		for j, g := range grads {
+			bag[j] = weight * g
+		}
+		bag = bag[len(grads):]
+	}
+}
+
+// eachApart reports whether the rows of a slot whose ids are resolved have gradients of their own.
+func (r *Routed) eachApart(s int, slot *batch.Slot) bool {
+	return (slot.Pooling == batch.Max || r.part.Slots[s].Weights != nil) && !r.skips(slot)
 }
 
 // Order finds for each row of the part, which has dim values, where it occurs in the model input. With it,
@@ -159,22 +190,22 @@ func (r *Routed) Order(o *Occurrences, schema *batch.Schema, dim int) {
 			slot := &schema.Slots[s]
 			r.placeSlot(sort, s, slot, g, first, apart, width)
 			first += slot.Width()
-			if slot.EachRowApart() {
+			if r.eachApart(s, slot) {
 				apart += len(r.Index[s]) * dim
 			}
 		}
 	}
 }
 
-// apartMost bounds the gradients of Max slots in a batch: 2 GiB, to which a message of some megabytes may
+// apartMost bounds the gradients that Order places apart: 2 GiB, to which a message of some megabytes may
 // amount.
 const apartMost = 1 << 29
 
-// valuesApart returns the number of gradients of Max slots, of all kinds of rows.
+// valuesApart returns the number of gradients of rows that have their own, of all kinds of rows.
 func (r *Routed) valuesApart(schema *batch.Schema) (n int) {
-	for s := range schema.Slots {
-		if slot := &schema.Slots[s]; slot.EachRowApart() {
-			n += len(r.part.Slots[s].IDs) * slot.Dim
+	for s, own := range r.part.Slots {
+		if slot := &schema.Slots[s]; slot.Pooling == batch.Max || own.Weights != nil {
+			n += len(own.IDs) * slot.RowsPerID() * slot.Dim
 		}
 	}
 	return n
@@ -183,7 +214,7 @@ func (r *Routed) valuesApart(schema *batch.Schema) (n int) {
 // apart returns the number of occurrences in slots whose rows have gradients of their own.
 func (r *Routed) apart(schema *batch.Schema) (n int) {
 	for s := range schema.Slots {
-		if schema.Slots[s].EachRowApart() {
+		if r.eachApart(s, &schema.Slots[s]) {
 			n += len(r.Index[s])
 		}
 	}
@@ -198,7 +229,8 @@ func (r *Routed) Spreads(schema *batch.Schema) bool {
 		if r.skips(slot) {
 			continue
 		}
-		if slot.Pooling != batch.Sum || slot.RowsPerID() != 1 || !oneEach(r.part.Slots[s].Offsets) {
+		if slot.Pooling != batch.Sum || slot.RowsPerID() != 1 || r.part.Slots[s].Weights != nil ||
+			!oneEach(r.part.Slots[s].Offsets) {
 			return false
 		}
 	}
@@ -220,7 +252,7 @@ func (r *Routed) orderSlots(o *Occurrences, schema *batch.Schema, width int) {
 	for s, index := range r.Index {
 		begin[s+1] = slot{begin[s].occurrences + len(index), begin[s].input + schema.Slots[s].Width(),
 			begin[s].apart}
-		if schema.Slots[s].EachRowApart() {
+		if r.eachApart(s, &schema.Slots[s]) {
 			begin[s+1].apart += len(index) * o.dim
 		}
 	}
@@ -269,7 +301,7 @@ func (r *Routed) placeSlot(sort *sorting, s int, slot *batch.Slot, group, first,
 		return
 	}
 	lo, hi, each := r.part.Bounds[group], r.part.Bounds[group+1], slot.RowsPerID()
-	if slot.EachRowApart() {
+	if slot.Pooling == batch.Max || r.part.Slots[s].Weights != nil {
 		offsets := r.part.Slots[s].Offsets
 		begin, end := int(offsets[lo])*each, int(offsets[hi])*each
 		sort.placeEach(r.Index[s][begin:end], int32(apart+begin*sort.dim), int32(sort.dim))
@@ -316,6 +348,12 @@ func (r *Routed) scaleGrads(o *Occurrences, schema *batch.Schema, grads []float3
 			}
 			for i := range r.part.Samples {
 				named, own := len(r.occurrences(s, i, each)), grads[i*width+first:][:inputs]
+				if weights := r.part.Slots[s].SampleWeights(i); weights != nil {
+					if factor := slot.Scale.WeightedFactor(weights, each); factor != 1 {
+						vec.Scale(own, factor)
+					}
+					continue
+				}
 				if slot.Pooling == batch.Sum {
 					scaleGrad(slot.Scale, own, named)
 					continue

@@ -32,8 +32,9 @@ func TestMergeIsTheSumOverOccurrences(t *testing.T) {
 			}
 			at := slices.Index(r.Signs, o.sign) * dim
 			for j, g := range grads[o.sample*width+o.lo:][:dim] {
-				want[at+j] += o.scale * float64(g)
-				size[at+j] += math.Abs(o.scale * float64(g))
+				term := o.scale * float64(o.weight) * float64(g)
+				want[at+j] += term
+				size[at+j] += math.Abs(term)
 			}
 		}
 		for i := range want {
@@ -60,10 +61,8 @@ func mergePlain(r *route.Routed, schema *batch.Schema, b *batch.Batch, groups in
 				continue
 			}
 			grad := slices.Clone(grads[o.sample*width+o.lo:][:dim])
-			if o.scale != 1 {
-				for j := range grad {
-					grad[j] *= float32(o.scale)
-				}
+			for j := range grad {
+				grad[j] = float32(grad[j]*float32(o.scale)) * o.weight
 			}
 			if sum, known := sums[g][o.sign]; known {
 				vec.Add(sum, grad)
@@ -139,7 +138,7 @@ func TestGradientMassIsConserved(t *testing.T) {
 		for _, o := range occurrences(schema, b) {
 			if o.lo >= 0 {
 				for _, g := range grads[o.sample*width+o.lo:][:dim] {
-					want += g
+					want += o.weight * g
 				}
 			}
 		}

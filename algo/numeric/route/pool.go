@@ -27,6 +27,8 @@ func (r *Routed) Pool(dst []float32, schema *batch.Schema, rows []float32, dim i
 // It also writes which id of its bag, counted from 0, each maximum is of, Samples × schema.Winners(), the Max
 // slots one after the other: what Merge needs. Of equal values the first id has the maximum, without an id it
 // is 0. Nil winners are not written.
+//
+// Where the ids of a slot have weights, each row is multiplied by that of its id before it is added.
 func (r *Routed) PoolOn(pool gemm.Pool, dst []float32, winners []int32, schema *batch.Schema, rows []float32,
 	dim int) {
 	width, samples, ranges := schema.EmbeddingWidth(), r.part.Samples, 1
@@ -71,6 +73,10 @@ func (r *Routed) PoolSamples(dst []float32, winners []int32, schema *batch.Schem
 				}
 				maxima(dst[i*width+first:][:dim], own, rows, r.occurrences(s, lo+i, 1))
 			}
+		case r.part.Slots[s].Weights != nil:
+			for i := range hi - lo {
+				r.poolWeighted(dst[i*width+first:][:dim], rows, s, lo+i, slot)
+			}
 		case slot.Pooling == batch.Sum && hi > lo:
 			if scratch = scratch[:0]; slot.RowsPerID() > 1 {
 				scratch = slices.Grow(scratch, hi-lo+1)
@@ -110,6 +116,18 @@ func maxima(dst []float32, winners []int32, rows []float32, at []int32) {
 				}
 			}
 		}
+	}
+}
+
+// poolWeighted writes the sum of the rows of a sample, each times the weight of its id.
+func (r *Routed) poolWeighted(out, rows []float32, s, sample int, slot *batch.Slot) {
+	each, weights := slot.RowsPerID(), r.part.Slots[s].SampleWeights(sample)
+	clear(out)
+	for k, row := range r.occurrences(s, sample, each) {
+		vec.Axpy(out, weights[k/each], rows[int(row)*len(out):][:len(out)])
+	}
+	if factor := slot.Scale.WeightedFactor(weights, each); factor != 1 {
+		vec.Scale(out, factor)
 	}
 }
 

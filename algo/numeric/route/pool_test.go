@@ -55,7 +55,7 @@ func TestPoolIsTheSumOfItsOccurrences(t *testing.T) {
 			out := want[o.sample*width+o.lo:]
 			scales[o.sample*width+o.lo] = o.scale
 			for j, v := range rows[slices.Index(r.Signs, o.sign)*dim:][:dim] {
-				out[j] += v
+				out[j] += float32(o.weight * v)
 			}
 			if o.raw {
 				out[dim] = 1

@@ -22,6 +22,7 @@ type columns struct {
 type column struct {
 	ids     []uint64
 	offsets []int32 // as in batch.Jagged; nil while every row has one id
+	weights []float32
 }
 
 // newColumns returns empty columns with space for a number of rows with one id per slot.
@@ -49,6 +50,9 @@ func (c *columns) add(r *Row) {
 		slot.ids = append(slot.ids, ids...)
 		slot.offsets = append(slot.offsets, int32(len(slot.ids)))
 	}
+	for _, s := range r.weighted {
+		c.slots[s].weights = append(c.slots[s].weights, r.IDWeights[s]...)
+	}
 	for _, value := range r.Dense {
 		c.dense = append(c.dense, float32(value))
 	}
@@ -73,11 +77,12 @@ type joiner struct {
 	parts    []columns
 	samples  int
 	ids      []int // by slot
+	slots    []batch.Slot
 	weighted bool
 }
 
 func newJoiner(schema *batch.Schema) *joiner {
-	return &joiner{ids: make([]int, len(schema.Slots)), weighted: schema.Weight != ""}
+	return &joiner{ids: make([]int, len(schema.Slots)), slots: schema.Slots, weighted: schema.Weight != ""}
 }
 
 // add appends the columns of the next block.
@@ -112,6 +117,10 @@ func (j *joiner) batch(workers int) *batch.Batch {
 		default:
 			out.Slots[i].Offsets = j.offsets(i, one)
 			out.Slots[i].IDs = concat(j.parts, func(c *columns) *[]uint64 { return &c.slots[i].ids })
+			if j.slots[i].Weighted {
+				out.Slots[i].Weights = concat(j.parts,
+					func(c *columns) *[]float32 { return &c.slots[i].weights })
+			}
 		}
 	})
 	return out

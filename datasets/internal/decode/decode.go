@@ -24,18 +24,28 @@ var ErrNoRows = errors.New("no rows")
 
 // Row is one decoded sample. Decoders fill the same Row again and again.
 type Row struct {
-	IDs    [][]uint64 // by slot
-	Dense  []float64  // by numeric column, not yet standardised
-	Labels []float32  // by label
-	Weight float32    // if the schema has weights
+	IDs [][]uint64 // by slot
+	// IDWeights are the weights of these ids, of slots that have some.
+	IDWeights [][]float32
+	Dense     []float64 // by numeric column, not yet standardised
+	Labels    []float32 // by label
+	Weight    float32   // if the schema has weights
+
+	weighted []int // the slots whose ids have weights
 }
 
 // NewRow returns a row with space for the columns of a schema.
 func NewRow(schema *batch.Schema) *Row {
-	return &Row{
-		IDs: make([][]uint64, len(schema.Slots)), Dense: make([]float64, len(schema.Dense)),
-		Labels: make([]float32, len(schema.Labels)),
+	r := &Row{
+		IDs: make([][]uint64, len(schema.Slots)), IDWeights: make([][]float32, len(schema.Slots)),
+		Dense: make([]float64, len(schema.Dense)), Labels: make([]float32, len(schema.Labels)),
 	}
+	for s, slot := range schema.Slots {
+		if slot.Weighted {
+			r.weighted = append(r.weighted, s)
+		}
+	}
+	return r
 }
 
 // Reset removes the ids of all slots.
@@ -43,6 +53,19 @@ func (r *Row) Reset() {
 	for i := range r.IDs {
 		r.IDs[i] = r.IDs[i][:0]
 	}
+	for _, s := range r.weighted {
+		r.IDWeights[s] = r.IDWeights[s][:0]
+	}
+}
+
+// checkWeights returns why the weights of the ids of a row cannot be used in the slots of a schema, or nil.
+func (r *Row) checkWeights(schema *batch.Schema) *BadRow {
+	for _, s := range r.weighted {
+		if err := schema.Slots[s].CheckWeights(r.IDWeights[s]); err != nil {
+			return BadField(schema.Slots[s].Name, fmt.Sprint(r.IDWeights[s]), err.Error())
+		}
+	}
+	return nil
 }
 
 // BadRow says why a row cannot be decoded.

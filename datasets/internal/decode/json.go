@@ -31,7 +31,10 @@ func newJSONFormat(t *Table, schema *batch.Schema, decode RecordDecoder) *jsonFo
 		if bad != nil {
 			return bad
 		}
-		return decode(record, r)
+		if bad = decode(record, r); bad == nil {
+			bad = r.checkWeights(schema)
+		}
+		return bad
 	}
 	return f
 }

@@ -137,7 +137,11 @@ func (f *tableFormat) decodeRows(b *block) {
 			return
 		}
 		r.Reset()
-		if bad := f.decode(record, r); bad != nil {
+		bad := f.decode(record, r)
+		if bad == nil {
+			bad = r.checkWeights(f.schema)
+		}
+		if bad != nil {
 			b.addBad(bad, line)
 			return
 		}

@@ -21,15 +21,16 @@ import (
 //
 // Memory: about 32 bytes per block.
 type Rows struct {
-	slots, dense, labels int // columns
-	weighted             bool
-	file                 *os.File
-	encoder              *zstd.Encoder
-	decoder              *zstd.Decoder
-	buffer, packed       []byte
-	places               []place
-	end                  int64
-	counts               []int // rows before each block, and after the last
+	dense, labels  int    // columns
+	slots          []bool // whether their ids have weights
+	weighted       bool
+	file           *os.File
+	encoder        *zstd.Encoder
+	decoder        *zstd.Decoder
+	buffer, packed []byte
+	places         []place
+	end            int64
+	counts         []int // rows before each block, and after the last
 }
 
 // place is where a block is in the file.
@@ -39,10 +40,11 @@ type place struct {
 	plain  int // unpacked
 }
 
-// Create returns rows without blocks, with numbers of columns and, if they are weighted, weights.
+// Create returns rows without blocks, with slots, whose ids have weights or none, numbers of columns and, if
+// they are weighted, weights.
 // Their file is in a folder, which is made if it does not exist, and disappears with the last
 // reference to the rows or with the process; where an open file cannot be removed, Close removes it.
-func Create(folder string, slots, dense, labels int, weighted bool) (*Rows, error) {
+func Create(folder string, slots []bool, dense, labels int, weighted bool) (*Rows, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func (r *Rows) Close() error {
 // Add adds a block.
 func (r *Rows) Add(rows *batch.Batch) error {
 	b := binary.LittleEndian.AppendUint32(r.buffer[:0], uint32(rows.Samples))
-	for _, slot := range rows.Slots {
+	for s, slot := range rows.Slots {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(slot.IDs)))
 		for i, end := range slot.Offsets[1:] {
 			b = binary.LittleEndian.AppendUint32(b, uint32(end-slot.Offsets[i]))
@@ -81,11 +83,12 @@ func (r *Rows) Add(rows *batch.Batch) error {
 		for _, id := range slot.IDs {
 			b = binary.LittleEndian.AppendUint64(b, id)
 		}
+		if r.slots[s] {
+			b = appendFloats(b, slot.Weights)
+		}
 	}
 	for _, values := range [][]float32{rows.Dense, rows.Labels, rows.Weights} {
-		for _, value := range values {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(value))
-		}
+		b = appendFloats(b, values)
 	}
 	r.buffer, r.packed = b, r.encoder.EncodeAll(b, r.packed[:0])
 	if _, err := r.file.WriteAt(r.packed, r.end); err != nil {
@@ -99,6 +102,13 @@ func (r *Rows) Add(rows *batch.Batch) error {
 		return fmt.Errorf("more than %d rows: split the file", math.MaxInt32)
 	}
 	return nil
+}
+
+func appendFloats(b []byte, values []float32) []byte {
+	for _, value := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(value))
+	}
+	return b
 }
 
 // Samples returns the number of rows.
@@ -122,7 +132,7 @@ func (r *Rows) Read(number int) (*batch.Batch, error) {
 		return nil, fmt.Errorf("%s: %w", r.file.Name(), cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	in := reader{plain}
-	rows := &batch.Batch{Samples: int(in.uint32()), Slots: make([]batch.Jagged, r.slots)}
+	rows := &batch.Batch{Samples: int(in.uint32()), Slots: make([]batch.Jagged, len(r.slots))}
 	for s := range rows.Slots {
 		slot := batch.Jagged{IDs: make([]uint64, in.uint32()), Offsets: make([]int32, rows.Samples+1)}
 		for i := range rows.Samples {
@@ -130,6 +140,9 @@ func (r *Rows) Read(number int) (*batch.Batch, error) {
 		}
 		for i := range slot.IDs {
 			slot.IDs[i] = in.uint64()
+		}
+		if r.slots[s] {
+			slot.Weights = in.floats(len(slot.IDs))
 		}
 		rows.Slots[s] = slot
 	}

@@ -10,15 +10,19 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// block returns rows of two columns of ids, one of them of lists, two numbers and a label.
+// block returns rows of two columns of ids, one of them of lists with weights, two numbers and a label.
 func block(first, rows int) *batch.Batch {
 	b := &batch.Batch{Samples: rows, Dense: []float32{}, Labels: []float32{}, Weights: []float32{},
-		Slots: []batch.Jagged{{IDs: []uint64{}, Offsets: []int32{0}}, {IDs: []uint64{}, Offsets: []int32{0}}}}
+		Slots: []batch.Jagged{{IDs: []uint64{}, Offsets: []int32{0}}, {IDs: []uint64{}, Offsets: []int32{0},
+			Weights: []float32{}}}}
 	for i := first; i < first+rows; i++ {
 		for s := range b.Slots {
 			slot := &b.Slots[s]
 			for range max(1-s, i%4*s) { // one, or 0 to 3
 				slot.IDs = append(slot.IDs, uint64(i)*math.MaxUint64/1000)
+				if s == 1 {
+					slot.Weights = append(slot.Weights, float32(i)/9)
+				}
 			}
 			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
 		}
@@ -31,7 +35,7 @@ func block(first, rows int) *batch.Batch {
 // Blocks come back as they were added, in any order, and nothing is left in the folder.
 func TestBlocksComeBack(t *testing.T) {
 	folder := t.TempDir()
-	r, err := Create(folder, 2, 2, 1, true)
+	r, err := Create(folder, []bool{false, true}, 2, 1, true)
 	if err != nil {
 		t.Fatal(err)
 	}
