@@ -29,6 +29,10 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	}
 	schema := newSchema(t.SlotNames(), t.Numeric)
 	derived, err := newDerivation(data.Derived, &schema)
+	var means meanColumns
+	if err == nil {
+		means, err = newMeanColumns(data.Means, &schema)
+	}
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
@@ -41,8 +45,7 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 		if err != nil {
 			return err
 		}
-		standardise(b, scaling)
-		return use(b, share)
+		return use(means.scaled(b, scaling), share)
 	}
 	read := readTextFeatures
 	if data.Format() == job.KindParquet {
@@ -111,6 +114,10 @@ func FeatureRows(data job.Data, scaling []batch.Scaling, ids [][]string, numbers
 	t := data.Table()
 	schema := newSchema(t.SlotNames(), t.Numeric)
 	derived, err := newDerivation(data.Derived, &schema)
+	var means meanColumns
+	if err == nil {
+		means, err = newMeanColumns(data.Means, &schema)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
@@ -136,6 +143,5 @@ func FeatureRows(data job.Data, scaling []batch.Scaling, ids [][]string, numbers
 	if b, err = derived.withSlots(b); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	standardise(b, scaling)
-	return b, nil
+	return means.scaled(b, scaling), nil
 }

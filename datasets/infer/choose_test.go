@@ -165,7 +165,7 @@ func TestASlotOfPairsDoesNotTakeTheTastesOfTheNetwork(t *testing.T) {
 	if err == nil {
 		err = TryNetworks(t.Context(), all, Share(set), true, backend.Backend{})
 	}
-	if err != nil || len(all) != 3 {
+	if err != nil || len(all) != 4 {
 		t.Fatalf("%d variants, error %v", len(all), err)
 	}
 	given, more := all[0], all[1]

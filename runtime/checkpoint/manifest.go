@@ -62,6 +62,7 @@ const (
 	VersionMean    = 5 // of models with a slot whose rows are averaged, which may have all that others have
 	VersionClasses = 6 // of models with a slot whose rows have settings of their own, which may have all
 	VersionMax     = 7 // of models with a slot that takes a maximum, which may have all that others have
+	VersionMeans   = 8 // of models with numbers that follow from ids, which may have all that others have
 )
 
 // formatName is the value of Manifest.Format.
@@ -77,7 +78,7 @@ type Manifest struct {
 	Seed    uint64    `json:"seed"`
 	Commit  string    `json:"commit"` // of the program that wrote it
 	Written time.Time `json:"written"`
-	// Scaling standardises each numeric column: (value − mean) / std.
+	// Scaling standardises each numeric column: (value − mean) / std. Those of job.Data.Means have tables.
 	Scaling []batch.Scaling `json:"scaling"`
 
 	Schema Schema `json:"schema"`
@@ -201,6 +202,8 @@ func (r *Rows) fileNames(shelf int) (names []string) {
 func (m *Manifest) version() int {
 	r := &m.Rows
 	switch {
+	case slices.ContainsFunc(m.Scaling, func(s batch.Scaling) bool { return s.Values != "" }):
+		return VersionMeans
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Pooling == poolings[batch.Max] }):
 		return VersionMax
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Class > 0 }):
@@ -409,9 +412,9 @@ func decodeManifest(text []byte) (*Manifest, error) {
 	if head.Format != formatName {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
-	if head.Version < Version || head.Version > VersionMax {
+	if head.Version < Version || head.Version > VersionMeans {
 		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d to %d: %w",
-			head.Version, Version, VersionMax, errOther)
+			head.Version, Version, VersionMeans, errOther)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))

@@ -155,7 +155,7 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 // A model is replaced without failing a request, is closed after its last use, and one of another schema is
-// refused by the name of the difference. Derived slots may differ, because no request has them.
+// refused by the name of the difference. Derived slots and means may differ, because no request has them.
 func TestLive(t *testing.T) {
 	first, path := trained(t, func(*job.Job) {})
 	second, _ := trained(t, func(j *job.Job) { j.Training.Seed++ })
@@ -186,6 +186,7 @@ func TestLive(t *testing.T) {
 	derived, _ := trained(t, func(j *job.Job) {
 		j.Data.Derived = []job.DerivedSlot{{Name: "both", Columns: []job.DerivedColumn{{Column: "user"},
 			{Column: "tags"}}}}
+		j.Data.Means = []string{"user", "both"}
 	})
 	for _, m := range []*inference.Model{derived, second} {
 		if err := live.Replace(m); err != nil {

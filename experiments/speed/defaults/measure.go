@@ -36,6 +36,7 @@ type result struct {
 	Model         string   `json:"model"`
 	Epochs        int      `json:"epochs"`
 	Derived       []string `json:"derived,omitempty"` // slots
+	Means         bool     `json:"means,omitempty"`   // of the labels by id are numbers, too
 	Peers         []peer   `json:"peers"`
 }
 
@@ -264,7 +265,7 @@ func (r *result) sameRows(earlier *result) error {
 // keep takes over the model of an earlier result.
 func (r *result) keep(earlier *result) {
 	r.AUC, r.LogLoss, r.Seconds = earlier.AUC, earlier.LogLoss, earlier.Seconds
-	r.Model, r.Epochs, r.Derived = earlier.Model, earlier.Epochs, earlier.Derived
+	r.Model, r.Epochs, r.Derived, r.Means = earlier.Model, earlier.Epochs, earlier.Derived, earlier.Means
 }
 
 // train chooses and trains.
@@ -291,7 +292,7 @@ func (r *result) train(ctx context.Context, data job.Data, set *datasets.Dataset
 		return err
 	}
 	r.Seconds, r.AUC, r.LogLoss = time.Since(start).Seconds(), trained.AUC, trained.LogLoss
-	r.Model, r.Epochs = j.Model.Kind, j.Training.Epochs
+	r.Model, r.Epochs, r.Means = j.Model.Kind, j.Training.Epochs, len(j.Data.Means) > 0
 	for _, slot := range j.Data.Derived {
 		r.Derived = append(r.Derived, slot.Name)
 	}
