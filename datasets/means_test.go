@@ -241,11 +241,12 @@ func TestRareIDsCountAsUnknown(t *testing.T) {
 	if least := leastCount([]countedIDs{column}); least != 1 {
 		t.Errorf("ids count from %d on, want 1, as all of them may", least)
 	}
-	slot := batch.Jagged{Offsets: []int32{0, 1, 2, 3, 4}, IDs: []uint64{5, 6, 6, 6}}
+	slot := batch.Jagged{Offsets: []int32{0, 1, 2, 3, 4, 5, 6, 7}, IDs: []uint64{5, 5, 5, 6, 6, 6, 6}}
 	counted := countIDs(&slot)
-	folds := newFolds(&batch.Batch{Samples: 4, Labels: []float32{1, 0, 1, 1}})
-	numbers, table := counted.measure(&slot, folds, 2)
-	if numbers[0] != 0 || table.Len() != 1 || table.Of(5) != 0 || table.Of(6) == 0 {
+	folds := newFolds(&batch.Batch{Samples: 7, Labels: []float32{1, 1, 1, 0, 1, 0, 0}})
+	numbers, table := counted.measure(&slot, folds, 4)
+	if numbers[0] != 0 || numbers[1] != 0 || numbers[2] != 0 || numbers[3] == 0 ||
+		table.Len() != 1 || table.Of(5) != 0 || table.Of(6) == 0 {
 		t.Errorf("numbers %v, %d ids", numbers, table.Len())
 	}
 }

@@ -101,8 +101,8 @@ type Data struct {
 	Derived []DerivedSlot `yaml:"derived,omitempty"`
 	// Means are slots, derived ones too, that have a further numeric column each: the log odds of the mean of
 	// the first label over the training rows with the id, less those of the mean m of all training rows.
-	// 1/(m (1 − m)) rows of this mean are added to those of an id. The number of an unknown id is 0, and so
-	// is that of a rare one if there are more than 262,144 ids in all. The number of a training row is that of
+	// 1/(m (1 − m)) rows of this mean are added to those of an id. The number of an unknown id is 0, as is
+	// that of a rare one if there are more than 262,144 ids in all. The number of a training row is that of
 	// the rows in the nine other tenths of the training rows, drawn by their positions, so its own label is
 	// not in it. Of several ids a row has the mean of their numbers, and without an id 0.
 	Means []string `yaml:"means,omitempty,flow"`
