@@ -108,6 +108,9 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 		})
 	if baseline {
 		f.chosen.baseline = &best.Baseline
+		if best.Whole != nil { // chosen on more rows
+			f.chosen.baseline = &best.Whole.Job
+		}
 	}
 	return nil
 }
@@ -116,6 +119,12 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 // taken, or none.
 func newChosen(all []*infer.Variant, best *infer.Variant, taken *infer.Choice) (c chosen) {
 	var seen []*infer.Choice // variants of the same columns share their regression
+	part := 0                // rows held back of a part of the rows; 0: none was tried
+	for _, v := range all {
+		if v.Part != nil {
+			part = v.Part.Held
+		}
+	}
 	for i, v := range all {
 		derives := i > 0 && len(v.Job.Data.Derived) > 0
 		if derives && c.Derived == nil {
@@ -132,10 +141,9 @@ func newChosen(all []*infer.Variant, best *infer.Variant, taken *infer.Choice) (
 				continue
 			}
 			one := newTried(choice, derives)
-			one.Part = v.Part != nil &&
-				(choice == v.Part || choice == v.Regression && choice.Held == v.Part.Held)
+			one.Part = choice == v.Part || choice == v.Regression && choice.Held == part
 			one.Chosen = choice == taken
-			if v == best && choice == v.Regression {
+			if v == best && (choice == v.Regression || choice == v.Whole) {
 				c.regressed = &one
 			}
 			if !slices.Contains(seen, choice) {

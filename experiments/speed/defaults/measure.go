@@ -148,32 +148,35 @@ func find(results []*result, table string, seed uint64) *result {
 // hasTestRows returns whether a table has the same test rows on every split.
 func (t *table) hasTestRows() bool { return t.Label == "" && t.Data.Split.How != job.SplitRandom }
 
-// kept returns the classifiers of other libraries on the rows of a split that were fitted before, and the
-// libraries that have none. Libraries have seeds of their own, so that of a table with test rows they make
-// the same on every split.
-func (p *plan) kept(s split, fitted []*result) (peers []peer, missing []string) {
+// kept returns the classifiers of other libraries on the rows of a split that were fitted before, the results
+// that they are from, and the libraries that have none. Libraries have seeds of their own, so that of a table
+// with test rows they make the same on every split.
+func (p *plan) kept(s split, fitted []*result) (peers []peer, from []*result, missing []string) {
+	own := func(r *result) bool { return r.Seed == s.seed }
 	for _, name := range p.Libraries {
-		var one *peer
+		var lender *result
 		for _, r := range fitted {
-			if r.Table == s.Name && (r.Seed == s.seed || s.hasTestRows()) && one == nil {
-				one = r.peer(name)
+			if r.Table == s.Name && r.peer(name) != nil && (own(r) || s.hasTestRows()) &&
+				(lender == nil || own(r) && !own(lender)) {
+				lender = r
 			}
 		}
-		if one == nil {
+		if lender == nil {
 			missing = append(missing, name)
 			continue
 		}
-		peers = append(peers, *one)
+		peers, from = append(peers, *lender.peer(name)), append(from, lender)
 	}
-	return peers, missing
+	return peers, from, missing
 }
 
 // compare trains on a split, and has the other libraries do so. What an earlier run has of it is kept, and so
 // are the classifiers of fitted splits of the same rows.
 func (p *plan) compare(ctx context.Context, s split, earlier *result, fitted []*result, python string,
 	m backend.Backend) (*result, error) {
-	peers, missing := p.kept(s, fitted)
+	peers, from, missing := p.kept(s, fitted)
 	if earlier != nil {
+		from = append(from, earlier)
 		for _, one := range earlier.Peers {
 			if !slices.Contains(p.Libraries, one.Name) {
 				peers = append(peers, one)
@@ -182,7 +185,7 @@ func (p *plan) compare(ctx context.Context, s split, earlier *result, fitted []*
 		if len(missing) == 0 && !p.Retrained {
 			r := *earlier
 			r.Peers = peers
-			return &r, nil
+			return &r, r.sameAs(from)
 		}
 	}
 	folder := p.folder
@@ -204,8 +207,8 @@ func (p *plan) compare(ctx context.Context, s split, earlier *result, fitted []*
 		return nil, err
 	}
 	r, err := newResult(s, set)
-	if err == nil && earlier != nil {
-		err = r.sameRows(earlier)
+	if err == nil {
+		err = r.sameAs(from)
 	}
 	if err != nil {
 		return nil, err
@@ -245,6 +248,16 @@ func newResult(s split, set *datasets.Dataset) (*result, error) {
 	text, err := columnsFor(set)
 	r.Columns = fmt.Sprintf("sha256:%x", sha256.Sum256(text))
 	return r, err
+}
+
+// sameAs returns an error unless all results are of the rows and columns of r.
+func (r *result) sameAs(others []*result) error {
+	for _, other := range others {
+		if err := r.sameRows(other); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sameRows returns an error unless the rows and columns of r are those of an earlier result.
