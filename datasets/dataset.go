@@ -31,8 +31,9 @@ type Dataset struct {
 	// Latest reports that the test rows are the last rows of a file, later in time than Train if the file
 	// is in the order of time.
 	Latest bool
-	// Scaling standardised each numeric column of Schema.Dense.
+	// Scaling standardised each numeric column of Schema.Dense. The last ones are those of job.Data.Means.
 	Scaling []batch.Scaling
+	means   meanColumns
 	// TestProbability is the true probability of label 1, test rows × labels. It is known for
 	// synthetic data, and nil for all others. No model can reach a better AUC or log loss in
 	// expectation than these probabilities.

@@ -31,6 +31,10 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	setWeightScales(data.Slots, &schema)
 	f := format{Format: decode.Format{Schema: schema}}
 	derived, err := newDerivation(data.Derived, &schema)
+	var means meanColumns
+	if err == nil {
+		means, err = newMeanColumns(data.Means, &schema)
+	}
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
@@ -43,8 +47,7 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 		if err != nil {
 			return err
 		}
-		standardise(b, scaling)
-		return use(b, share)
+		return use(means.scaled(b, scaling), share)
 	}
 	read := readTextFeatures
 	if data.Format() == job.KindParquet {
@@ -116,16 +119,15 @@ type Features struct {
 // FeatureRows returns rows that are not in a file, as ReadFeatures would read them from a table of data, of
 // kind csv or parquet.
 func FeatureRows(data job.Data, scaling []batch.Scaling, in Features) (*batch.Batch, error) {
-	b, err := featureRows(data, in)
+	b, means, err := featureRows(data, in)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	standardise(b, scaling)
-	return b, nil
+	return means.scaled(b, scaling), nil
 }
 
-// featureRows is FeatureRows with numbers as they are.
-func featureRows(data job.Data, in Features) (*batch.Batch, error) {
+// featureRows is FeatureRows with numbers as they are, and without those of means.
+func featureRows(data job.Data, in Features) (*batch.Batch, meanColumns, error) {
 	t := data.Table()
 	schema := featureSchema(t)
 	setWeightScales(data.Slots, &schema)
@@ -138,7 +140,7 @@ func featureRows(data job.Data, in Features) (*batch.Batch, error) {
 			weights = in.Weights[s]
 		}
 		if b.Slots[s], err = featureIDs(&schema.Slots[s], t.Slots[s], texts, weights); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for c, values := range in.Numbers {
@@ -152,9 +154,13 @@ func featureRows(data job.Data, in Features) (*batch.Batch, error) {
 	}
 	derived, err := newDerivation(data.Derived, &schema)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return derived.withSlots(b)
+	means, err := newMeanColumns(data.Means, &schema)
+	if err == nil {
+		b, err = derived.withSlots(b)
+	}
+	return b, means, err
 }
 
 // featureIDs returns the ids of a slot, from the texts of its column and, if it has one, that of weights.

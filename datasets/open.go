@@ -87,7 +87,7 @@ func openAdult(data *job.Data) (*Dataset, error) {
 	return finish(&Dataset{
 		Schema: f.Schema, Train: parts[0], Test: parts[1],
 		Provenance: adult.Citation, DroppedRows: dropped.count, BadRows: dropped.first,
-	}, data.Derived)
+	}, data)
 }
 
 // openSplit opens a data set of one file.
@@ -114,7 +114,7 @@ func openSplit(data *job.Data, dataDir string) (*Dataset, error) {
 	if set.Train, set.Test, err = split(data.Split, all); err != nil {
 		return nil, fmt.Errorf("%s: %w", data.Path, err)
 	}
-	return finish(set, data.Derived)
+	return finish(set, data)
 }
 
 // openPair opens a data set of a train file and a test file.
@@ -141,13 +141,13 @@ func openPair(data *job.Data, dataDir string) (*Dataset, error) {
 	if data.Kind == job.KindLibFM {
 		set.Schema = splitFields(f.Schema, train, test)
 	}
-	return finish(set, data.Derived)
+	return finish(set, data)
 }
 
-// finish adds derived slots to rows that were just read, standardises their numeric columns, and
-// divides their weights by the mean of the training rows.
-func finish(data *Dataset, derived []job.DerivedSlot) (*Dataset, error) {
-	d, err := newDerivation(derived, &data.Schema)
+// finish adds derived slots to rows that were just read, standardises their numeric columns, divides their
+// weights by the mean of the training rows, and adds the columns of means.
+func finish(data *Dataset, of *job.Data) (*Dataset, error) {
+	d, err := newDerivation(of.Derived, &data.Schema)
 	if err != nil {
 		return nil, err
 	}
@@ -166,5 +166,7 @@ func finish(data *Dataset, derived []job.DerivedSlot) (*Dataset, error) {
 	data.Scaling = measureScaling(data.Train, len(data.Schema.Dense))
 	standardise(data.Train, data.Scaling)
 	standardise(data.Test, data.Scaling)
-	return data, nil
+	data.means, err = newMeanColumns(of.Means, &data.Schema)
+	data.measureMeans()
+	return data, err
 }

@@ -26,7 +26,7 @@ type Rows struct {
 func ReadRows(data job.Data, path string) (*Rows, error) {
 	data.Path, data.Train, data.Test, data.Split, data.Negatives = "", path, path, job.Split{},
 		job.NegativeSampling{}
-	data.Slots, data.Derived = nil, nil
+	data.Slots, data.Derived, data.Means = nil, nil, nil
 	data.Kind, data.Complete = data.Format(), ""
 	if err := data.Validate(); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)

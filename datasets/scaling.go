@@ -47,12 +47,18 @@ func standardise(b *batch.Batch, scaling []batch.Scaling) {
 		eachRow(b.Dense[i*rowsPerTask*columns:min((i+1)*rowsPerTask, b.Samples)*columns], columns,
 			func(row []float32) {
 				for c, value := range row {
-					if row[c] = 0; value == value {
-						row[c] = float32((float64(value) - scaling[c].Mean) / scaling[c].Std)
-					}
+					row[c] = standardised(value, scaling[c])
 				}
 			})
 	})
+}
+
+// standardised applies a scaling to a number: the mean is 0, and so is a missing number.
+func standardised(value float32, s batch.Scaling) float32 {
+	if value != value {
+		return 0
+	}
+	return float32((float64(value) - s.Mean) / s.Std)
 }
 
 // eachRow calls do for every row of a row-major matrix.

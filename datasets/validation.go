@@ -13,7 +13,7 @@ import (
 // ones of the file, and Test has their last ones. Else both are drawn with a seed from all training rows,
 // since a file may be sorted by a column or its label. A row that is in Test for one number is in Train for
 // none. Of rows that stay in their file, those are drawn from the first ones alone. Numbers keep their
-// scaling, which is that of all training rows.
+// scaling, which is that of all training rows; the columns of job.Data.Means are those of the rows of Train.
 //
 // It returns an error if either part would be empty, or a class of a label would be absent from Test.
 //
@@ -44,6 +44,7 @@ func (d *Dataset) HoldBack(share float64, latest bool, seed uint64, most int) (*
 		part.Test = gatherer.Rows(numbers[:count])
 		part.Train = gatherer.Rows(numbers[held:min(held+rows-count, all.Samples)])
 	}
+	part.measureMeans()
 	for label, name := range d.Schema.Labels {
 		of := batch.Column(part.Test.Labels, len(d.Schema.Labels), label)
 		if !bothClasses(of) {

@@ -101,6 +101,13 @@ type Data struct {
 	Synthetic *Synthetic `yaml:"synthetic,omitempty"`
 	// Derived are further slots, whose ids follow from combinations of columns or from intervals of numbers.
 	Derived []DerivedSlot `yaml:"derived,omitempty"`
+	// Means are slots, derived ones too, that have a further numeric column each: the log odds of the mean of
+	// the first label over the training rows with the id, less those of the mean m of all training rows.
+	// 1/(m (1 − m)) rows of this mean are added to those of an id. The number of an unknown id is 0, as is
+	// that of a rare one if there are more than 262,144 ids in all. The number of a training row is that of
+	// the rows in the nine other tenths of the training rows, drawn by their positions, so its own label is
+	// not in it. Of several ids a row has the mean of their numbers, and without an id 0.
+	Means []string `yaml:"means,omitempty,flow"`
 	// Slots holds settings of single slots. A slot without settings sums one row per id
 	// and shares its rows with no other slot.
 	Slots []SlotSetting `yaml:"slots,omitempty"`
@@ -134,6 +141,9 @@ func (d *Data) Validate() error {
 		return err
 	}
 	if err := d.validateDerived(); err != nil {
+		return err
+	}
+	if err := d.validateMeans(); err != nil {
 		return err
 	}
 	if err := validateSlots(d.Slots); err != nil {

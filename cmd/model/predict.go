@@ -142,7 +142,7 @@ func (p *program) predict(out results, m *inference.Model, path string) (rows in
 		return 0, fmt.Errorf("cannot write the predictions: %w", written)
 	}
 	if err == nil {
-		known.warn(p.stderr)
+		known.warn(p.stderr, m.HasEveryID())
 	}
 	return rows, err
 }
@@ -169,8 +169,9 @@ func (k *knownIDs) add(m *inference.Model, rows *batch.Batch) {
 // predicted without the column.
 const unknownMost = 0.5
 
-// warn writes a line with the columns most of whose ids are unknown, if there are any.
-func (k *knownIDs) warn(out io.Writer) {
+// warn writes a line with the columns most of whose ids are unknown, if there are any. complete says that all
+// ids of the training have rows, so that others must be new or written in another way.
+func (k *knownIDs) warn(out io.Writer, complete bool) {
 	var shares []string
 	for i, slot := range k.slots {
 		if share := float64(k.unknown[i]) / float64(max(k.ids[i], 1)); share > unknownMost {
@@ -178,8 +179,11 @@ func (k *knownIDs) warn(out io.Writer) {
 		}
 	}
 	if shares != nil {
-		fmt.Fprintf(out, "model: the training has not seen most ids: %s; if it should have, write them as "+
-			"in the training data (007 is not 7)\n", strings.Join(shares, ", "))
+		advice := ""
+		if complete {
+			advice = "; if the training had them, write them as there (007 is not 7)"
+		}
+		fmt.Fprintf(out, "model: most ids have no trained row: %s%s\n", strings.Join(shares, ", "), advice)
 	}
 }
 

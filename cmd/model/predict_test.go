@@ -116,3 +116,16 @@ func TestPredictReadsNumbersAsTrainingDoes(t *testing.T) {
 		t.Errorf("%d lines, %.60q", len(lines), first)
 	}
 }
+
+// Where ids of the training may have no row, an unknown id says nothing of how it is written.
+func TestAdviceAboutUnknownIDs(t *testing.T) {
+	k := knownIDs{slots: []string{"user", "item"}, ids: []int{10, 10}, unknown: []int{6, 5}}
+	const line = "model: most ids have no trained row: 60 % of user"
+	for complete, want := range map[bool]string{
+		true: line + "; if the training had them, write them as there (007 is not 7)\n", false: line + "\n"} {
+		var out strings.Builder
+		if k.warn(&out, complete); out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+}

@@ -159,7 +159,8 @@ func post(t *testing.T, address, path string, body []byte) (status int, text []b
 }
 
 // The answers of the server are the predictions for the same rows of a file, in several requests at a time.
-// Rows of the second model are hot, and a slot of it is derived from two columns, which no request has.
+// Rows of the second model are hot, a slot of it is derived from two columns, and numbers from three slots,
+// which no request has.
 func TestAnswersAreThePredictionsOfTheFile(t *testing.T) {
 	for _, share := range []float64{0, 0.1} {
 		compareAnswers(t, share)
@@ -172,6 +173,7 @@ func compareAnswers(t *testing.T, share float64) {
 		if j.Rows.Hot.Share = share; share > 0 {
 			j.Data.Derived = []job.DerivedSlot{{Name: "tag, price", Columns: []job.DerivedColumn{
 				{Column: "tags"}, {Column: "price", Edges: []float64{1, 2}}}}}
+			j.Data.Means = []string{"tag, price", "user", "tags"}
 		}
 	})
 	want := expected(t, table, folder)

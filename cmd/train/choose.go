@@ -38,6 +38,7 @@ type tried struct {
 	Model   string             `json:"model"`
 	Derived bool               `json:"derived,omitempty"` // with the derived slots
 	Wide    bool               `json:"wide,omitempty"`    // those of pairs have weights alone (model.wide)
+	Means   bool               `json:"means,omitempty"`   // with the means of the label by id (data.means)
 	Part    bool               `json:"part,omitempty"`    // on a part of the rows, to choose what all see
 	Rows    int                `json:"rows"`              // training rows held back
 	Epochs  int                `json:"epochs"`            // with the lowest log loss on these rows
@@ -52,8 +53,8 @@ type derived struct {
 }
 
 func newTried(c *infer.Choice, derived bool) tried {
-	return tried{Model: c.Job.Model.Kind, Derived: derived, Wide: c.Job.Model.Wide != nil, Rows: c.Held,
-		Epochs: c.Job.Training.Epochs, Curve: c.Curve}
+	return tried{Model: c.Job.Model.Kind, Derived: derived, Wide: c.Job.Model.Wide != nil,
+		Means: len(c.Job.Data.Means) > 0, Rows: c.Held, Epochs: c.Job.Training.Epochs, Curve: c.Curve}
 }
 
 // choose opens the data of a job, and chooses the derived slots of a table, its number of epochs, if that is
@@ -107,6 +108,9 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 		})
 	if baseline {
 		f.chosen.baseline = &best.Baseline
+		if best.Whole != nil { // chosen on more rows
+			f.chosen.baseline = &best.Whole.Job
+		}
 	}
 	return nil
 }
@@ -114,26 +118,36 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 // newChosen returns what was tried of the variants of a job, of which one was chosen, with the model that was
 // taken, or none.
 func newChosen(all []*infer.Variant, best *infer.Variant, taken *infer.Choice) (c chosen) {
-	if len(all) > 1 {
-		c.Derived = &derived{Used: best != all[0]}
-		for _, slot := range all[1].Job.Data.Derived {
-			c.Derived.Slots = append(c.Derived.Slots, slot.Name)
+	var seen []*infer.Choice // variants of the same columns share their regression
+	part := 0                // rows held back of a part of the rows; 0: none was tried
+	for _, v := range all {
+		if v.Part != nil {
+			part = v.Part.Held
 		}
 	}
 	for i, v := range all {
+		derives := i > 0 && len(v.Job.Data.Derived) > 0
+		if derives && c.Derived == nil {
+			c.Derived = &derived{}
+			for _, slot := range v.Job.Data.Derived {
+				c.Derived.Slots = append(c.Derived.Slots, slot.Name)
+			}
+		}
+		if derives && v == best {
+			c.Derived.Used = true
+		}
 		for _, choice := range []*infer.Choice{v.Regression, v.Network, v.Part, v.Whole} {
 			if choice == nil {
 				continue
 			}
-			one := newTried(choice, i > 0)
-			one.Part = v.Part != nil &&
-				(choice == v.Part || choice == v.Regression && choice.Held == v.Part.Held)
+			one := newTried(choice, derives)
+			one.Part = choice == v.Part || choice == v.Regression && choice.Held == part
 			one.Chosen = choice == taken
-			if v == best && choice == v.Regression {
+			if v == best && (choice == v.Regression || choice == v.Whole) {
 				c.regressed = &one
 			}
-			if i < 2 || choice != v.Regression { // variants 1 and 2 have the same columns
-				c.Tried = append(c.Tried, one)
+			if !slices.Contains(seen, choice) {
+				c.Tried, seen = append(c.Tried, one), append(seen, choice)
 			}
 		}
 	}
@@ -177,6 +191,9 @@ func (r *report) writeChosen(w io.Writer) error {
 		if r.Derived != nil {
 			text += map[string]string{"wide": " with wide derived slots", "with": " with derived slots",
 				"without": " without derived slots"}[t.slots()]
+		}
+		if t.Means {
+			text += ", with means of the label by id"
 		}
 		if t.Epochs == len(t.Curve) && t.Model != model.LogisticRegression {
 			text += fmt.Sprintf("; no more were tried (--epochs %d --validation 0.1 does)", 2*t.Epochs)
@@ -233,6 +250,11 @@ func (r *report) triedTable() cli.Table {
 	if r.Derived != nil {
 		t.Header, t.Words = slices.Insert(t.Header, 1, "derived slots"), 2
 	}
+	means := slices.ContainsFunc(r.Tried, func(t tried) bool { return t.Means })
+	if means {
+		t.Header = slices.Insert(t.Header, len(t.Header)-3, "means")
+		t.Words++
+	}
 	all, rows := slices.Clone(r.Tried), 0
 	if at := r.taken(); at >= 0 {
 		rows = all[at].Rows
@@ -259,6 +281,9 @@ func (r *report) triedTable() cli.Table {
 			name += " (a part)"
 		}
 		cells := []string{name, fmt.Sprint(one.Rows), fmt.Sprint(one.Epochs), r.lossText(one.lowest())}
+		if means {
+			cells = slices.Insert(cells, 1, map[bool]string{true: "yes", false: "no"}[one.Means])
+		}
 		if r.Derived != nil {
 			cells = slices.Insert(cells, 1, one.slots())
 		}

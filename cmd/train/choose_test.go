@@ -50,17 +50,30 @@ func TestTheTableMarksTheChosenModel(t *testing.T) {
 	wide.Job.Data.Derived = slots
 	with := &infer.Variant{Network: choiceOf(model.DeepFM, nil, 0.53, 22),
 		Part:       choiceOf(model.DeepFM, nil, 0.32, 20),
-		Regression: choiceOf(model.LogisticRegression, nil, 0.5, 21)}
+		Regression: choiceOf(model.LogisticRegression, nil, 0.29, 20)} // on the part
+	with.Job.Data.Derived, wide.Regression = slots, with.Regression
+	means := &infer.Variant{Network: choiceOf(model.DeepFM, nil, 0.54, 22), // whose network failed there
+		Regression: choiceOf(model.LogisticRegression, nil, 0.28, 20)}
+	means.Network.Job.Data.Means = []string{"user"}
 	for taken, want := range map[*infer.Choice]struct{ sentence, lines string }{
 		wide.Network: {"1 epoch of a deepfm with wide derived slots;",
-			"deepfm (chosen) wide 22,deepfm with 22,deepfm without 22,logistic-regression without 22," +
-				"deepfm (a part) wide 20,deepfm (a part) without 20,deepfm (a part) with 20"},
+			"deepfm (chosen) wide no 22,deepfm with no 22,deepfm without yes 22,deepfm without no 22," +
+				"logistic-regression without no 22," +
+				"logistic-regression (a part) without no 20,logistic-regression (a part) with no 20," +
+				"deepfm (a part) wide no 20,deepfm (a part) without no 20,deepfm (a part) with no 20"},
+		means.Network: {"1 epoch of a deepfm without derived slots, with means of the label by id;",
+			"deepfm wide no 22,deepfm with no 22,deepfm (chosen) without yes 22,deepfm without no 22," +
+				"logistic-regression without no 22," +
+				"logistic-regression (a part) without no 20,logistic-regression (a part) with no 20," +
+				"deepfm (a part) wide no 20,deepfm (a part) without no 20,deepfm (a part) with no 20"},
 		given.Network: {"1 epoch of a deepfm without derived slots;",
-			"deepfm wide 22,deepfm with 22,deepfm (chosen) without 22,logistic-regression without 22," +
-				"deepfm (a part) wide 20,deepfm (a part) without 20,deepfm (a part) with 20"},
+			"deepfm wide no 22,deepfm with no 22,deepfm without yes 22,deepfm (chosen) without no 22," +
+				"logistic-regression without no 22," +
+				"logistic-regression (a part) without no 20,logistic-regression (a part) with no 20," +
+				"deepfm (a part) wide no 20,deepfm (a part) without no 20,deepfm (a part) with no 20"},
 		nil: {"", ""},
 	} {
-		r := report{chosen: newChosen([]*infer.Variant{given, wide, with}, wide, taken)}
+		r := report{chosen: newChosen([]*infer.Variant{given, wide, with, means}, wide, taken)}
 		var text strings.Builder
 		if err := r.writeChosen(&text); err != nil {
 			t.Fatal(err)
@@ -74,7 +87,7 @@ func TestTheTableMarksTheChosenModel(t *testing.T) {
 		}
 		var lines []string
 		for _, one := range r.triedTable().Rows {
-			lines = append(lines, strings.Join(one[:3], " "))
+			lines = append(lines, strings.Join(one[:4], " "))
 		}
 		if taken != nil && strings.Join(lines, ",") != want.lines {
 			t.Errorf("%q, want %q", lines, want.lines)

@@ -326,7 +326,7 @@ func TestSlotsAreDerivedFromATable(t *testing.T) {
 		return stdout.String(), string(file)
 	}
 	printed, made := trained("first", "--data", "table.csv")
-	without := regexp.MustCompile(`│ deepfm +│ without +│ +\d+ │ +\d+ │ +0\.\d{4} │`)
+	without := regexp.MustCompile(`│ deepfm +│ without +│ no +│ +\d+ │ +\d+ │ +0\.\d{4} │`)
 	if !strings.Contains(printed, "Derived slots: a × b.") || !without.MatchString(printed) ||
 		!strings.Contains(made, "name: a × b") {
 		t.Errorf("%s\n%s", printed, made)

@@ -128,8 +128,8 @@ func (r *report) hardlyAGuess(line *row) string {
 			"rows.optimizer and model.optimizer in a job file", line.AUC)
 	}
 	return fmt.Sprintf("%s %s is hardly below the %s of a constant guess, by no more than the draw of %d "+
-		"test rows explains: "+why, r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()),
-		len(r.labels))
+		"test rows explains: %s", r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()),
+		len(r.labels), why)
 }
 
 // lossDifference returns the mean loss of predictions a of the test rows less that of b, and its standard

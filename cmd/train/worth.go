@@ -55,7 +55,7 @@ func (r *report) measureWorth(ctx context.Context, f *flags, dataDir, folder str
 	}
 	first := r.Runs[0]
 	r.Worth = &modelWorth{Mode: first.Mode}
-	features := worth.Features(&data.Schema, r.job.Data.Derived)
+	features := worth.Features(&data.Schema, &r.job.Data)
 	if !slices.Contains(f.without, importancePart) {
 		model, err := inference.OpenOn(f.backend(), filepath.Join(folder, modelFolder(first.Mode)))
 		if err != nil {

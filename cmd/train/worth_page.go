@@ -179,6 +179,9 @@ func (r *report) learningSection() htmlreport.Section {
 		if one.Derived {
 			name += ", derived slots: " + one.slots()
 		}
+		if one.Means {
+			name += ", means"
+		}
 		if one.Part {
 			name += ", a part of the rows"
 		}

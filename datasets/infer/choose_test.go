@@ -165,7 +165,7 @@ func TestASlotOfPairsDoesNotTakeTheTastesOfTheNetwork(t *testing.T) {
 	if err == nil {
 		err = TryNetworks(t.Context(), all, Share(set), true, backend.Backend{})
 	}
-	if err != nil || len(all) != 3 {
+	if err != nil || len(all) != 4 {
 		t.Fatalf("%d variants, error %v", len(all), err)
 	}
 	given, more := all[0], all[1]
@@ -372,6 +372,85 @@ func TestRegressionsOfManyRows(t *testing.T) {
 		if choice.Held != 400 || (j.Model.Kind == model.LogisticRegression) != c.simple ||
 			c.simple && choice != simple.Whole {
 			t.Errorf("%s: chosen is a %s of %d rows", c.name, j.Model.Kind, choice.Held)
+		}
+	}
+}
+
+// rowsAgain are training rows that are there many times.
+type rowsAgain struct {
+	*batch.Batch
+	times int
+}
+
+func (r rowsAgain) Samples() int    { return r.Batch.Samples * r.times }
+func (r rowsAgain) IsList(int) bool { return false }
+
+func (r rowsAgain) Between(lo, hi int) (*batch.Batch, error) {
+	return batch.Slice(r.Batch, lo, hi), nil
+}
+
+func (r rowsAgain) Gather(numbers []int32) (*batch.Batch, error) {
+	return batch.Gather(r.Batch, numbers), nil
+}
+
+// On all rows, a regression trains on at most 4,000,000 samples, and once on more rows. The regressions are
+// behind the networks, each of them once, for the case that all networks diverge.
+func TestRegressionsOnAllRowsAreBounded(t *testing.T) {
+	for times, want := range map[int]int{1: 2, 1000: 2, 2000: 1, 4000: 1} { // of 2,000 rows; the job has 2
+		all := threeVariants(t, 2000)[:2]
+		for _, v := range all {
+			small := *v.Set
+			small.Rows, small.Train = rowsAgain{v.Set.Train, times}, &batch.Batch{}
+			v.Set = &small
+			simple := logistic(v.Job)
+			var err error
+			if v.Regression, err = choose(t.Context(), []job.Job{simple}, v.Set, 0.2, 1000,
+				backend.Backend{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all[0].Regression = all[1].Regression // of the same columns
+		list, _, err := compare(t.Context(), all, 0.2, 1000, true, backend.Backend{})
+		var simple []candidate
+		for _, c := range list {
+			if c.simple {
+				simple = append(simple, c)
+			}
+		}
+		if err != nil || len(list) != 3 || len(simple) != 1 || simple[0].job.Training.Epochs != want {
+			t.Errorf("%d rows: %d models, of which %d are regressions, error %v", 2000*times, len(list),
+				len(simple), err)
+		}
+	}
+}
+
+// A regression is ahead where its rows lose clearly less, and not by the draw of the rows.
+func TestAhead(t *testing.T) {
+	labels := make([]float32, 400)
+	predicted := func(right float32, exceptions int) *Choice {
+		p := make([]float32, len(labels))
+		for i := range p {
+			labels[i] = float32(i % 2)
+			p[i] = 0.5 + (right-0.5)*(2*labels[i]-1)
+			if i < exceptions {
+				p[i] = 1 - p[i]
+			}
+		}
+		return &Choice{Trial: &selection.Trial{Predicted: p},
+			Held: len(p), labels: labels}
+	}
+	guess := predicted(0.5, 0)
+	for _, c := range []struct {
+		exceptions int // of 400 rows: they lose ln 1.25, and the others gain ln 1.2
+		want       bool
+	}{
+		{0, true},
+		{155, true},  // a lead of 2.55 standard errors, which are 0.405 √(400·0.39·0.61) in all
+		{180, false}, // they lose more
+		{170, false}, // a lead of one standard error, which draws of rows have
+	} {
+		if got := predicted(0.6, c.exceptions).ahead(guess); got != c.want {
+			t.Errorf("%d exceptions: ahead %t, want %t", c.exceptions, got, c.want)
 		}
 	}
 }

@@ -28,14 +28,16 @@ const (
 
 // Derive looks for combinations of two columns, and for intervals of numbers, that say what a logistic
 // regression of the columns does not know. It returns the job with its columns and, if the search finds any,
-// the job with these as derived slots: with those of pairs as wide slots of a deepfm, and without. Held-back
-// rows choose from the variants (TryNetworks, Choose). The search does not see these rows, nor labels by
-// which the predictions that it begins with were made. It explains the first label alone. A job that has
-// derived slots keeps them, and gets no others. Where the search fails, as when a regression of a part of the
-// rows diverges, there are no derived slots. open reads the data of a job again.
+// the job with these as derived slots: with those of pairs as wide slots of a deepfm, and without. If the
+// label has log odds, there is one more job, with the means of all slots (job.Data.Means): of the columns
+// that the regression does better with, with wide slots if there are any. Held-back rows choose from the
+// variants (TryNetworks, Choose). The search does not see these rows, nor labels by which the predictions
+// that it begins with were made; nor do means. It explains the first label alone. A job that has derived
+// slots keeps them, and gets no others. Where the search fails, as when a regression of a part of the rows
+// diverges, there are no derived slots. open reads the data of a job again.
 //
 // Cost: a search over at most 40 million cells for each slot that is found, three trainings of the logistic
-// regression on at most 100,000 rows, and its choice with and without the slots.
+// regression on at most 100,000 rows, and its choice without the slots, with them, and with means.
 func Derive(ctx context.Context, j job.Job, set *datasets.Dataset,
 	open func(job.Data) (*datasets.Dataset, error), share float64, m backend.Backend) ([]*Variant, error) {
 	given := &Variant{Job: j, Set: set}
@@ -44,17 +46,47 @@ func Derive(ctx context.Context, j job.Job, set *datasets.Dataset,
 	if err != nil || given.Regression == nil || len(j.Data.Derived) > 0 {
 		return []*Variant{given}, err
 	}
-	more, err := given.derive(ctx, open, share, m)
-	if err != nil || more == nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+	all, better := []*Variant{given}, given
+	if more, err := given.derive(ctx, open, share, m); err == nil && more != nil {
+		if wide := more.wide(); wide != nil {
+			all = append(all, wide)
 		}
-		return []*Variant{given}, nil
+		all = append(all, more)
+		better = lowest([]*Variant{given, more}, func(v *Variant) *Choice { return v.Regression })
 	}
-	if wide := more.wide(); wide != nil {
-		return []*Variant{given, wide, more}, nil
+	if with := better.means(ctx, share, m); with != nil {
+		if wide := with.wide(); wide != nil {
+			with = wide
+		}
+		all = append(all, with)
 	}
-	return []*Variant{given, more}, nil
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return all, nil
+}
+
+// means returns the variant whose numbers include the means of all slots and its regression, or nil if the
+// label has no log odds, or the regression diverges. A module of PyTorch has the numbers that it was written
+// for.
+func (v *Variant) means(ctx context.Context, share float64, m backend.Backend) *Variant {
+	if v.Set.LabelValues == job.NumberLabels || len(v.Set.Schema.Labels) > 1 || len(v.Job.Data.Means) > 0 ||
+		v.Job.Model.Kind == model.Torch {
+		return nil
+	}
+	with := &Variant{Job: v.Job}
+	for _, slot := range v.Set.Schema.Slots {
+		with.Job.Data.Means = append(with.Job.Data.Means, slot.Name)
+	}
+	var err error
+	if with.Set, err = v.Set.WithMeans(with.Job.Data.Means); err != nil {
+		return nil // a column of the file has such a name
+	}
+	with.Baseline, with.Regression, err = Baseline(ctx, with.Job, with.Set, share, m)
+	if err != nil || with.Regression == nil {
+		return nil
+	}
+	return with
 }
 
 // wide returns the variant whose network has weights alone for derived slots of pairs, or nil if there are

@@ -75,6 +75,14 @@ func derive(t *testing.T, split job.Split, probability func(row, a, b, c int, x 
 	return all, best, chosen
 }
 
+// slotsOf returns the names of the slots of a data set.
+func slotsOf(set *datasets.Dataset) (names []string) {
+	for _, s := range set.Schema.Slots {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // drawn is the default split of a table.
 var drawn = job.Split{How: job.SplitRandom, Test: 0.2}
 
@@ -133,8 +141,13 @@ func TestDerive(t *testing.T) {
 				t.Errorf("%s: of %q, %q are wide", c.name, s.Name, d.Job.Model.Wide)
 			}
 		}
-		if pairs > 0 && (len(all) != 3 || all[2].Job.Model.Wide != nil || all[2].Set != d.Set) {
+		if pairs > 0 && (len(all) != 4 || all[2].Job.Model.Wide != nil || all[2].Set != d.Set) {
 			t.Errorf("%s: %d variants, want a third one without wide slots", c.name, len(all))
+		}
+		if last := all[len(all)-1]; !slices.Equal(last.Job.Data.Means, slotsOf(d.Set)) ||
+			!slices.Equal(last.Baseline.Data.Means, slotsOf(d.Set)) ||
+			!slices.Equal(last.Job.Model.Wide, d.Job.Model.Wide) || last.Regression == d.Regression {
+			t.Errorf("%s: the last variant has means of %q", c.name, last.Job.Data.Means)
 		}
 	}
 }
@@ -150,7 +163,8 @@ func TestNothingIsDerivedFromNoise(t *testing.T) {
 	weighted.Model.Heads[0].PositiveWeight = 10
 	weighted.Model.Heads[0].Bias += math.Log(10)
 	more, err := Derive(t.Context(), weighted, d.Set, reopen, Share(d.Set), backend.Backend{})
-	if err != nil || len(all) > 1 || len(more) > 1 {
+	if err != nil || len(all) != 2 || len(more) != 2 || all[1].Job.Data.Derived != nil ||
+		!slices.Equal(all[1].Job.Data.Means, slotsOf(all[0].Set)) {
 		t.Errorf("%d variants, and %d with weights, error %v", len(all), len(more), err)
 	}
 }
@@ -206,7 +220,7 @@ func TestSearchThatFailsDerivesNothing(t *testing.T) {
 	}
 	engines = 0
 	all, err := Derive(ctx, j, set, reopen, Share(set), m)
-	if err != nil || engines != 3 || len(all) != 1 || all[0].Regression == nil || all[0].Set != set ||
+	if err != nil || engines != 4 || len(all) != 1 || all[0].Regression == nil || all[0].Set != set ||
 		all[0].Job.Data.Derived != nil {
 		t.Fatalf("%d engines, %d variants, error %v", engines, len(all), err)
 	}

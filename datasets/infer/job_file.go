@@ -45,6 +45,8 @@ var explained = []struct{ key, text string }{
 		"a row counts once for each."},
 	{"data.derived", "Slots of combined columns, and of intervals of numbers: the model that predicted " +
 		"held-back rows best has them. Edges are the least numbers of intervals."},
+	{"data.means", "Slots whose ids are numbers, too: the log odds of the mean of the label over other " +
+		"training rows with the id."},
 	{"model", "The dense network over embeddings and numbers."},
 	{"model.kind", "deepfm: a logistic regression, products of pairs of embeddings and a network, added " +
 		"up. logistic-regression: where it predicted held-back rows better."},

@@ -135,7 +135,9 @@ func compare(ctx context.Context, all []*Variant, share float64, rows int, regre
 		}
 		c.onPart = v.Part
 		list = append(list, c)
-		if r := v.Regression; regression && r != nil && r.Held == v.Part.Held {
+		tried := func(c candidate) bool { return c.onPart == v.Regression } // of the same columns
+		if r := v.Regression; regression && r != nil && r.Held == v.Part.Held &&
+			!slices.ContainsFunc(simple, tried) {
 			again := r.Job
 			again.Training.Epochs = min(v.Job.Training.Epochs, max(baselineSamples/v.Set.TrainRows(), 1))
 			simple = append(simple, candidate{v, true, again, r})

@@ -462,11 +462,11 @@ func refuseDamage(t *testing.T, share float64) {
 	if bytes.Contains(good, []byte(`"hot"`)) != (share > 0) || !bytes.Contains(good, []byte(version)) {
 		t.Errorf("the manifest with hot rows of share %g is\n%s\nwant %s", share, good, version)
 	}
-	next := bytes.Replace(good, []byte(version), []byte(`"version": 9`), 1)
+	next := bytes.Replace(good, []byte(version), []byte(`"version": 11`), 1)
 	if err := os.WriteFile(path, next, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	refused("another version", "version 9, and this program reads versions 1 to 8")
+	refused("another version", "version 11, and this program reads versions 1 to 10")
 }
 
 // Checkpoints are never overwritten, and one process at a time writes one.

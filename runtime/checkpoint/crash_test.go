@@ -405,7 +405,7 @@ func TestNewestIntactCheckpointIsOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := bytes.Replace(good, []byte(`"version": 2`), []byte(`"version": 9`), 1)
+	next := bytes.Replace(good, []byte(`"version": 2`), []byte(`"version": 11`), 1)
 	if err := os.WriteFile(other, next, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -56,14 +56,15 @@ func changesFile(rows string, number int) string {
 // a model.
 const (
 	Version        = 1
-	VersionHotRows = 2 // of models with hot rows
-	VersionChanges = 3 // of models with files of changes, which may have hot rows, too
-	VersionDims    = 4 // of models whose slots differ in dimension, which may have files of changes, too
-	VersionMean    = 5 // of models with a slot whose rows are averaged, which may have all that others have
-	VersionClasses = 6 // of models with a slot whose rows have settings of their own, which may have all
-	VersionMax     = 7 // of models with a slot that takes a maximum, which may have all that others have
-	VersionWeights = 8 // of models with a slot whose ids have weights, which may have all that others have
-	VersionAges    = 9 // of models with rows that expire, or with candidates, which may have all
+	VersionHotRows = 2  // of models with hot rows
+	VersionChanges = 3  // of models with files of changes, which may have hot rows, too
+	VersionDims    = 4  // of models whose slots differ in dimension, which may have files of changes, too
+	VersionMean    = 5  // of models with a slot whose rows are averaged, which may have all that others have
+	VersionClasses = 6  // of models with a slot whose rows have settings of their own, which may have all
+	VersionMax     = 7  // of models with a slot that takes a maximum, which may have all that others have
+	VersionWeights = 8  // of models with a slot whose ids have weights, which may have all that others have
+	VersionAges    = 9  // of models with rows that expire, or with candidates, which may have all
+	VersionMeans   = 10 // of models with numbers that follow from ids, which may have all that others have
 )
 
 // formatName is the value of Manifest.Format.
@@ -79,7 +80,7 @@ type Manifest struct {
 	Seed    uint64    `json:"seed"`
 	Commit  string    `json:"commit"` // of the program that wrote it
 	Written time.Time `json:"written"`
-	// Scaling standardises each numeric column: (value − mean) / std.
+	// Scaling standardises each numeric column: (value − mean) / std. Those of job.Data.Means have tables.
 	Scaling []batch.Scaling `json:"scaling"`
 
 	Schema Schema `json:"schema"`
@@ -204,6 +205,8 @@ func (r *Rows) fileNames(shelf int) (names []string) {
 func (m *Manifest) version() int {
 	r := &m.Rows
 	switch {
+	case slices.ContainsFunc(m.Scaling, func(s batch.Scaling) bool { return s.Values != "" }):
+		return VersionMeans
 	case slices.ContainsFunc(r.ByOwner(), func(s Server) bool { return s.Swept > 0 || s.Candidates > 0 }):
 		return VersionAges
 	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Weighted }):
@@ -424,9 +427,9 @@ func decodeManifest(text []byte) (*Manifest, error) {
 	if head.Format != formatName {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
-	if head.Version < Version || head.Version > VersionAges {
+	if head.Version < Version || head.Version > VersionMeans {
 		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d to %d: %w",
-			head.Version, Version, VersionAges, errOther)
+			head.Version, Version, VersionMeans, errOther)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))

@@ -235,7 +235,8 @@ func (c *Checkpoint) ParseJob() (job.Job, error) {
 		slots = append(slots, slot.Name)
 	}
 	if t := j.Data.Table(); t != nil && !(slices.Equal(slots, j.Data.SlotNames()) &&
-		slices.Equal(c.Schema.Numbers, t.Numeric) && slices.Equal(c.Schema.Labels, t.LabelNames())) {
+		slices.Equal(c.Schema.Numbers, j.Data.NumberNames()) &&
+		slices.Equal(c.Schema.Labels, t.LabelNames())) {
 		return j, fmt.Errorf("model %s: %s and %s name different columns", c.folder, JobFile, ManifestFile)
 	}
 	return j, nil

@@ -121,7 +121,7 @@ func describe(m *checkpoint.Checkpoint, j *job.Job, machine backend.Backend) (ne
 	if err != nil {
 		return nil, nil, err
 	}
-	columns = newColumns(j, &schema)
+	columns = newColumns(j, &schema, m.Scaling)
 	if j.Model.Kind == model.Torch {
 		engine, err := backend.NewEngine(j, &schema, machine)
 		if err == nil {
@@ -157,8 +157,15 @@ type columns struct {
 	Slots      []slot   `json:"slots"`
 	Numbers    []string `json:"numbers"`
 	Labels     []string `json:"labels"`
+	Means      []mean   `json:"means,omitempty"` // numbers behind those of the file
 	Table      *table   `json:"table,omitempty"`
 	Module     *module  `json:"module,omitempty"`
+}
+
+// mean is a number that follows from the ids of a slot: the mean of those of its ids, of which others have 0.
+type mean struct {
+	Slot   string         `json:"slot"`
+	Values batch.IDValues `json:"values"`
 }
 
 // module is how network.py becomes a network: its constructor, the mean and the standard deviation of every
@@ -224,9 +231,13 @@ type table struct {
 	EmptyNumber *float64 `json:"empty_number"`
 }
 
-func newColumns(j *job.Job, schema *batch.Schema) *columns {
+func newColumns(j *job.Job, schema *batch.Schema, scaling []batch.Scaling) *columns {
+	own := len(schema.Dense) - len(j.Data.Means)
 	c := &columns{PrefixBits: schema.PrefixBits, Slots: []slot{},
-		Numbers: append([]string{}, schema.Dense...), Labels: schema.Labels}
+		Numbers: append([]string{}, schema.Dense[:own]...), Labels: schema.Labels}
+	for i, name := range j.Data.Means {
+		c.Means = append(c.Means, mean{name, scaling[own+i].Values})
+	}
 	for i, s := range schema.Slots {
 		own := slot{Name: s.Name, Dim: s.Dim, Prefix: schema.Signer(i).Prefix(),
 			SqrtScaling: s.Scale == batch.SqrtScaled, Mean: s.Scale == batch.Mean,

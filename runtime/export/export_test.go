@@ -34,7 +34,7 @@ var paid = []string{"5 %", "$1'234.5", "($30.25)", "-€7", "€ −800", "+9", 
 	"-3"}
 
 // table has ids with points, a list of ids, missing numbers, numbers with commas, some far from 0, numbers
-// with signs around them, two labels, and slots that are derived from all of them.
+// with signs around them, two labels, slots that are derived from all of them, and means of labels by id.
 func table(t *testing.T) job.Data {
 	var b strings.Builder
 	b.WriteString("user,tags,price,at,paid,clicked,bought\n")
@@ -61,7 +61,8 @@ func table(t *testing.T) job.Data {
 			{Name: "time", Columns: []job.DerivedColumn{{Column: "at", Edges: []float64{1_600_050_000.5}}}},
 			{Name: "what was paid", Columns: []job.DerivedColumn{{Column: "paid",
 				Edges: []float64{-900, -500, -10, 0, 1, 100, 1000, 10_000}}}},
-		}}
+		},
+		Means: []string{"tags", "user, tag, price", "user"}}
 }
 
 // trained returns the folder of a model of the table.
@@ -130,7 +131,7 @@ func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
 				}
 				for i := range j.Model.Heads {
 					if c.loss == model.SquaredLoss {
-						j.Data.CSV.LabelValues = job.NumberLabels
+						j.Data.CSV.LabelValues, j.Data.Means = job.NumberLabels, nil
 						j.Model.Heads[i] = model.Head{Center: -5, Scale: 3}
 					}
 				}
@@ -357,7 +358,7 @@ func complain(t *testing.T, python pythontest.Python, program, path, want string
 // not.
 func TestParquetHasTheTrainedRows(t *testing.T) {
 	data := table(t)
-	data.Derived = nil // so that the rows can be counted
+	data.Derived, data.Means = nil, nil // so that the rows can be counted
 	for _, share := range []float64{0, 0.1} {
 		compareParquet(t, trained(t, data, func(j *job.Job) { j.Rows.Hot.Share = share }))
 	}
@@ -426,7 +427,7 @@ func TestExportOfDimensionsBySlot(t *testing.T) {
 		return trained(t, data, func(j *job.Job) { j.Model.EmbeddingDim = 16 })
 	}
 	data := table(t)
-	data.Derived = nil
+	data.Derived, data.Means = nil, nil
 	data.Slots = []job.SlotSetting{{Slot: "user", Dim: 8}, {Slot: "tags", Dim: 8, Precision: "fp16"}}
 	folder := exported(t, train(data), export.Parquet)
 	if _, err := os.Stat(filepath.Join(folder, export.RowsFile(export.Parquet))); err != nil {

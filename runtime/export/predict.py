@@ -9,6 +9,7 @@ onnxruntime for the network, or torch and onnx with --torch. Of a module of PyTo
 state_dict.pt instead of network.onnx, and needs torch alone.
 """
 import argparse
+import base64
 import csv
 import decimal
 import gzip
@@ -176,6 +177,19 @@ def derive(slot, known, numbers):
     return ids
 
 
+class Means:
+    """A number for each id of a slot, and 0 for all others."""
+
+    def __init__(self, mean):
+        entries = np.frombuffer(base64.b64decode(mean["values"]), [("id", ">u8"), ("value", ">f4")])
+        self.slot, self.values = mean["slot"], dict(zip(entries["id"].tolist(), entries["value"].tolist()))
+
+    def number(self, known):
+        """Return the mean of the numbers of a record's ids in the slot."""
+        numbers = [self.values.get(identity, 0.0) for identity in known[self.slot]]
+        return sum(numbers) / max(len(numbers), 1)
+
+
 def embed(identities, weights, slot, rows, bits):
     """Return the part of a sample's embeddings that its ids in a slot give, with their weights or None."""
     each, rows = [signs(slot, identity, bits) for identity in identities], rows[slot["dim"]]
@@ -331,6 +345,7 @@ def rows_of(path, columns):
 def batches(path, columns, rows, size=1024):
     """Return the inputs of the network for some records at a time."""
     embeddings, numbers = [], []
+    means = [Means(mean) for mean in columns.get("means", [])]
 
     def inputs():
         both = {"embeddings": embeddings, "numbers": numbers}
@@ -347,7 +362,7 @@ def batches(path, columns, rows, size=1024):
             known[slot["name"]] = ids
             parts.append(embed(ids, weights, slot, rows, columns["prefix_bits"]))
         embeddings.append(np.concatenate(parts) if parts else [])
-        numbers.append(list(values.values()))
+        numbers.append(list(values.values()) + [mean.number(known) for mean in means])
         if len(numbers) == size:
             yield inputs()
             embeddings.clear(), numbers.clear()

@@ -172,6 +172,19 @@ func (m *Model) Unknown(rows *batch.Batch) (slots []string, ids, unknown []int) 
 	return slots, ids, unknown
 }
 
+// HasEveryID reports whether every id of the training has a row: none was refused or evicted.
+func (m *Model) HasEveryID() bool {
+	if lot := m.job.Rows.Admission; lot > 0 && lot < 1 {
+		return false
+	}
+	for _, s := range m.saved.Manifest.Rows.ByOwner() {
+		if s.Evicted > 0 || s.Refused > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Embeddings returns the embeddings of ids of a slot, ids × the slot's dimension: of each the sum of its
 // rows, of which a hash-stack has several. An id without a trained row has zeros; in a hash-stack a new id
 // has the rows of others.

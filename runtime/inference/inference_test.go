@@ -44,7 +44,7 @@ func predict(m *inference.Model, path string) (all []float32, err error) {
 
 // What the model predicts for the rows of a file are the predictions of the training for its test rows, with
 // the file's labels and without them, and with its columns in another order. Two models have
-// columns that differ in dimension, and some rows of the last two are hot.
+// columns that differ in dimension and means of labels by id, and some rows of the last two are hot.
 func TestPredictionsAreThoseOfTheEvaluation(t *testing.T) {
 	text, table := clicks(4000)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -75,6 +75,7 @@ func TestPredictionsAreThoseOfTheEvaluation(t *testing.T) {
 		switch i {
 		case 1, 2:
 			one.Data.Slots = []job.SlotSetting{{Slot: "tags", Dim: 7}}
+			one.Data.Means = []string{"user", "tags"}
 		case 3, 4:
 			one.Rows.Hot.Share = 0.1
 		}

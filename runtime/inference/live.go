@@ -115,7 +115,7 @@ func (m *Model) difference(other *Model) error {
 	return nil
 }
 
-// columns describes the columns that clients see, without slots that are derived from them.
+// columns describes the columns that clients see, without slots and means that are derived from them.
 func (m *Model) columns() (all []string) {
 	table := m.data.Table()
 	if table == nil {
@@ -136,7 +136,7 @@ func (m *Model) columns() (all []string) {
 		}
 		all = append(all, text)
 	}
-	for _, name := range m.schema.Dense {
+	for _, name := range m.schema.Dense[:len(m.schema.Dense)-len(m.data.Means)] {
 		all = append(all, fmt.Sprintf("numeric column %q", name))
 	}
 	for _, label := range m.schema.Labels {

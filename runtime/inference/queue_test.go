@@ -173,7 +173,7 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 // A model is replaced without failing a request, is closed after its last use, and one of another schema is
-// refused by the name of the difference. Derived slots may differ, because no request has them.
+// refused by the name of the difference. Derived slots and means may differ, because no request has them.
 func TestLive(t *testing.T) {
 	first, path := trained(t, func(*job.Job) {})
 	second, _ := trained(t, func(j *job.Job) { j.Training.Seed++ })
@@ -204,6 +204,7 @@ func TestLive(t *testing.T) {
 	derived, _ := trained(t, func(j *job.Job) {
 		j.Data.Derived = []job.DerivedSlot{{Name: "both", Columns: []job.DerivedColumn{{Column: "user"},
 			{Column: "tags"}}}}
+		j.Data.Means = []string{"user", "both"}
 	})
 	for _, m := range []*inference.Model{derived, second} {
 		if err := live.Replace(m); err != nil {
@@ -241,11 +242,40 @@ func TestUnknownIDsAreCountedByColumn(t *testing.T) {
 	for i := range rows.Slots[2].IDs {
 		rows.Slots[2].IDs[i]++
 	}
+	if !m.HasEveryID() {
+		t.Error("ids of the training have no row")
+	}
 	slots, ids, unknown := m.Unknown(rows)
 	want := []string{"user", "tags", "both"}
 	if !slices.Equal(slots, want) || ids[0] != 1200 || unknown[0] != 1 ||
 		ids[2] != 0 || unknown[2] != 0 {
 		t.Errorf("%v: %v ids, %v unknown", slots, ids, unknown)
+	}
+}
+
+// A hash-stack has rows for every id, so it counts none; and a training that admits ids by lot, or has
+// evicted some, says so.
+func TestIDsOfTheTrainingWithoutRows(t *testing.T) {
+	stack, path := trained(t, func(j *job.Job) {
+		j.Data.Slots = []job.SlotSetting{{Slot: "user", HashStack: batch.HashStack{Rounds: 2, Rows: 50}}}
+	})
+	defer stack.Close()
+	rows := read(t, stack, path)
+	for i := range rows.Slots[0].IDs {
+		rows.Slots[0].IDs[i] += 12345
+	}
+	if _, ids, unknown := stack.Unknown(rows); ids[0] != 0 || unknown[0] != 0 {
+		t.Errorf("%d of %d ids of a hash-stack are unknown", unknown[0], ids[0])
+	}
+	for name, change := range map[string]func(*job.Job){
+		"by lot":  func(j *job.Job) { j.Rows.Admission = 0.5 },
+		"evicted": func(j *job.Job) { j.Rows.Capacity, j.Rows.Eviction = 8, job.SecondChance },
+	} {
+		m, _ := trained(t, change)
+		if m.HasEveryID() {
+			t.Errorf("%s: every id has a row", name)
+		}
+		m.Close()
 	}
 }
 

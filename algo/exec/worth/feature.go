@@ -13,11 +13,14 @@ type Feature struct {
 	// Slots and Numbers are indices of columns of the schema: the column itself, and the slots that are
 	// derived from it.
 	Slots, Numbers []int
+	// Means are indices of the numeric columns that have means of these slots.
+	Means []int
 }
 
-// Features returns the columns of a schema, slots before numbers, without the derived slots, which belong to
-// the columns that they are made of.
-func Features(schema *batch.Schema, derived []job.DerivedSlot) (all []Feature) {
+// Features returns the columns of a schema of data, slots before numbers, without derived slots and means,
+// which belong to the columns that they are made of.
+func Features(schema *batch.Schema, data *job.Data) (all []Feature) {
+	derived, file := data.Derived, len(schema.Dense)-len(data.Means)
 	isDerived := func(name string) bool {
 		return slices.ContainsFunc(derived, func(d job.DerivedSlot) bool { return d.Name == name })
 	}
@@ -26,7 +29,7 @@ func Features(schema *batch.Schema, derived []job.DerivedSlot) (all []Feature) {
 			all = append(all, Feature{Name: slot.Name, Slots: []int{i}})
 		}
 	}
-	for i, name := range schema.Dense {
+	for i, name := range schema.Dense[:file] {
 		all = append(all, Feature{Name: name, Numbers: []int{i}})
 	}
 	for _, d := range derived {
@@ -37,6 +40,14 @@ func Features(schema *batch.Schema, derived []job.DerivedSlot) (all []Feature) {
 				return c.Column == f.Name && len(c.Edges) > 0 == (len(f.Numbers) > 0)
 			}) {
 				f.Slots = append(f.Slots, at)
+			}
+		}
+	}
+	for k, name := range data.Means {
+		at := slices.IndexFunc(schema.Slots, func(s batch.Slot) bool { return s.Name == name })
+		for i := range all {
+			if slices.Contains(all[i].Slots, at) {
+				all[i].Means = append(all[i].Means, file+k)
 			}
 		}
 	}
@@ -63,7 +74,7 @@ func permuted(b *batch.Batch, features []Feature, order []int32) *batch.Batch {
 	width := len(b.Dense) / max(b.Samples, 1)
 	cloned := false
 	for _, f := range features {
-		for _, at := range f.Numbers {
+		for _, at := range slices.Concat(f.Numbers, f.Means) {
 			if !cloned {
 				out.Dense, cloned = slices.Clone(b.Dense), true
 			}

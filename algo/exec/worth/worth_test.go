@@ -82,7 +82,7 @@ func TestDerivedSlotsMoveWithTheirColumns(t *testing.T) {
 			}
 		}
 		return model(b)
-	}, test, worth.Features(&schema, derived), 1)
+	}, test, worth.Features(&schema, &job.Data{Derived: derived}), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +93,11 @@ func TestDerivedSlotsBelongToTheirColumns(t *testing.T) {
 		Columns: []job.DerivedColumn{{Column: "age", Edges: []float64{1}}}}
 	with := schema
 	with.Slots = append(slices.Clone(schema.Slots), batch.Slot{Name: intervals.Name})
-	got := worth.Features(&with, append(slices.Clone(derived), intervals))
-	want := []worth.Feature{{Name: "user", Slots: []int{0, 2}}, {Name: "item", Slots: []int{1, 2}},
+	with.Dense = append(slices.Clone(schema.Dense), "mean of item", "mean of pair")
+	got := worth.Features(&with, &job.Data{Derived: append(slices.Clone(derived), intervals),
+		Means: []string{"item", derived[0].Name}})
+	want := []worth.Feature{{Name: "user", Slots: []int{0, 2}, Means: []int{3}},
+		{Name: "item", Slots: []int{1, 2}, Means: []int{2, 3}},
 		{Name: "age", Slots: []int{3}, Numbers: []int{0}}, {Name: "flag", Numbers: []int{1}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -105,7 +108,8 @@ func TestDerivedSlotsBelongToTheirColumns(t *testing.T) {
 // derived from it. The order is that of the weights.
 func TestPermuteFindsWhatTheModelReads(t *testing.T) {
 	test := rows(6000)
-	got, err := worth.Permute(context.Background(), model, test, worth.Features(&schema, derived), 1)
+	features := worth.Features(&schema, &job.Data{Derived: derived})
+	got, err := worth.Permute(context.Background(), model, test, features, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +131,7 @@ func TestPermuteFindsWhatTheModelReads(t *testing.T) {
 	if got.Rows != 4000 || got.Positives < 1900 || got.Positives > 2100 {
 		t.Errorf("%d rows, %d positive; half of them would be, as there are enough", got.Rows, got.Positives)
 	}
-	again, err := worth.Permute(context.Background(), model, test, worth.Features(&schema, derived), 1)
+	again, err := worth.Permute(context.Background(), model, test, features, 1)
 	if err != nil || !reflect.DeepEqual(got, again) {
 		t.Errorf("other figures with the same seed: %v", err)
 	}
@@ -138,7 +142,7 @@ func TestPermuteFindsWhatTheModelReads(t *testing.T) {
 // more would have 0.00002.
 func TestIntervalsOfFallsContainTheMeanFall(t *testing.T) {
 	all := rows(40_000)
-	features := worth.Features(&schema, derived)[:1]
+	features := worth.Features(&schema, &job.Data{Derived: derived})[:1]
 	var falls []worth.Fall
 	mean := 0.0
 	for i := range 40 {
@@ -210,7 +214,7 @@ func TestWideTablesAreDivided(t *testing.T) {
 func TestPermuteWithoutAUC(t *testing.T) {
 	b := rows(50)
 	clear(b.Labels)
-	features := worth.Features(&schema, nil)
+	features := worth.Features(&schema, &job.Data{})
 	if got, err := worth.Permute(context.Background(), model, b, features, 1); got != nil || err != nil {
 		t.Errorf("%+v, %v of rows of one class", got, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
@@ -187,7 +188,8 @@ func TestExtend(t *testing.T) {
 func TestFittedLibrariesAreKept(t *testing.T) {
 	p := &plan{Libraries: []string{"sklearn", "catboost"}}
 	fitted := []*result{
-		{Table: "adult-income", Seed: 1, Peers: []peer{{Name: "catboost", AUC: 0.9}}},
+		{Table: "adult-income", Seed: 1, Peers: []peer{{Name: "catboost", AUC: 0.8}}},
+		{Table: "adult-income", Seed: 2, Peers: []peer{{Name: "catboost", AUC: 0.9}}},
 		{Table: "parity", Seed: 1, Peers: []peer{{Name: "catboost", AUC: 0.8}}},
 		{Table: "parity", Seed: 2, Peers: []peer{{Name: "sklearn", AUC: 0.7}}},
 	}
@@ -196,7 +198,7 @@ func TestFittedLibrariesAreKept(t *testing.T) {
 		if want == "" {
 			continue
 		}
-		peers, missing := p.kept(split{one, 2}, fitted)
+		peers, _, missing := p.kept(split{one, 2}, fitted)
 		var scores []float64
 		for _, kept := range peers {
 			scores = append(scores, kept.AUC)
@@ -204,6 +206,31 @@ func TestFittedLibrariesAreKept(t *testing.T) {
 		if got := fmt.Sprint(scores, missing); got != want {
 			t.Errorf("%s: %s, want %s", one.Name, got, want)
 		}
+	}
+}
+
+// Libraries that were fitted on another split of a table with test rows are those of its rows only if these
+// are the same.
+func TestFittedLibrariesAreOfTheSameRows(t *testing.T) {
+	p := &plan{Libraries: []string{"sklearn"}}
+	at := slices.IndexFunc(tables(false), func(one table) bool { return one.hasTestRows() })
+	s := split{tables(false)[at], 2}
+	earlier := &result{Table: s.Name, Seed: 2, Rows: 9, Columns: "sha256:1"}
+	other := &result{Table: s.Name, Seed: 1, Rows: 9, Columns: "sha256:1", Peers: []peer{{Name: "sklearn"}}}
+	fitted := []*result{earlier, other}
+	got, err := p.compare(t.Context(), s, earlier, fitted, "", backend.Backend{})
+	if err != nil || len(got.Peers) != 1 {
+		t.Fatalf("%+v, error %v", got, err)
+	}
+	other.Columns = "sha256:2"
+	_, err = p.compare(t.Context(), s, earlier, fitted, "", backend.Backend{})
+	if err == nil || !strings.Contains(err.Error(), "other values") {
+		t.Errorf("the libraries of other columns: error %v", err)
+	}
+	// A split that the earlier run has not is read, and has neither the columns of the other one.
+	_, err = p.compare(t.Context(), s, nil, []*result{other}, "", backend.Backend{})
+	if err == nil || !strings.Contains(err.Error(), "other rows") {
+		t.Errorf("the libraries of other rows: error %v", err)
 	}
 }
 

@@ -36,6 +36,7 @@ type result struct {
 	Model         string   `json:"model"`
 	Epochs        int      `json:"epochs"`
 	Derived       []string `json:"derived,omitempty"` // slots
+	Means         bool     `json:"means,omitempty"`   // of the labels by id are numbers, too
 	Peers         []peer   `json:"peers"`
 }
 
@@ -147,32 +148,35 @@ func find(results []*result, table string, seed uint64) *result {
 // hasTestRows returns whether a table has the same test rows on every split.
 func (t *table) hasTestRows() bool { return t.Label == "" && t.Data.Split.How != job.SplitRandom }
 
-// kept returns the classifiers of other libraries on the rows of a split that were fitted before, and the
-// libraries that have none. Libraries have seeds of their own, so that of a table with test rows they make
-// the same on every split.
-func (p *plan) kept(s split, fitted []*result) (peers []peer, missing []string) {
+// kept returns the classifiers of other libraries on the rows of a split that were fitted before, the results
+// that they are from, and the libraries that have none. Libraries have seeds of their own, so that of a table
+// with test rows they make the same on every split.
+func (p *plan) kept(s split, fitted []*result) (peers []peer, from []*result, missing []string) {
+	own := func(r *result) bool { return r.Seed == s.seed }
 	for _, name := range p.Libraries {
-		var one *peer
+		var lender *result
 		for _, r := range fitted {
-			if r.Table == s.Name && (r.Seed == s.seed || s.hasTestRows()) && one == nil {
-				one = r.peer(name)
+			if r.Table == s.Name && r.peer(name) != nil && (own(r) || s.hasTestRows()) &&
+				(lender == nil || own(r) && !own(lender)) {
+				lender = r
 			}
 		}
-		if one == nil {
+		if lender == nil {
 			missing = append(missing, name)
 			continue
 		}
-		peers = append(peers, *one)
+		peers, from = append(peers, *lender.peer(name)), append(from, lender)
 	}
-	return peers, missing
+	return peers, from, missing
 }
 
 // compare trains on a split, and has the other libraries do so. What an earlier run has of it is kept, and so
 // are the classifiers of fitted splits of the same rows.
 func (p *plan) compare(ctx context.Context, s split, earlier *result, fitted []*result, python string,
 	m backend.Backend) (*result, error) {
-	peers, missing := p.kept(s, fitted)
+	peers, from, missing := p.kept(s, fitted)
 	if earlier != nil {
+		from = append(from, earlier)
 		for _, one := range earlier.Peers {
 			if !slices.Contains(p.Libraries, one.Name) {
 				peers = append(peers, one)
@@ -181,7 +185,7 @@ func (p *plan) compare(ctx context.Context, s split, earlier *result, fitted []*
 		if len(missing) == 0 && !p.Retrained {
 			r := *earlier
 			r.Peers = peers
-			return &r, nil
+			return &r, r.sameAs(from)
 		}
 	}
 	folder := p.folder
@@ -203,8 +207,8 @@ func (p *plan) compare(ctx context.Context, s split, earlier *result, fitted []*
 		return nil, err
 	}
 	r, err := newResult(s, set)
-	if err == nil && earlier != nil {
-		err = r.sameRows(earlier)
+	if err == nil {
+		err = r.sameAs(from)
 	}
 	if err != nil {
 		return nil, err
@@ -246,6 +250,16 @@ func newResult(s split, set *datasets.Dataset) (*result, error) {
 	return r, err
 }
 
+// sameAs returns an error unless all results are of the rows and columns of r.
+func (r *result) sameAs(others []*result) error {
+	for _, other := range others {
+		if err := r.sameRows(other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sameRows returns an error unless the rows and columns of r are those of an earlier result.
 func (r *result) sameRows(earlier *result) error {
 	if r.Rows != earlier.Rows || r.TestRows != earlier.TestRows || r.TestPositives != earlier.TestPositives ||
@@ -264,7 +278,7 @@ func (r *result) sameRows(earlier *result) error {
 // keep takes over the model of an earlier result.
 func (r *result) keep(earlier *result) {
 	r.AUC, r.LogLoss, r.Seconds = earlier.AUC, earlier.LogLoss, earlier.Seconds
-	r.Model, r.Epochs, r.Derived = earlier.Model, earlier.Epochs, earlier.Derived
+	r.Model, r.Epochs, r.Derived, r.Means = earlier.Model, earlier.Epochs, earlier.Derived, earlier.Means
 }
 
 // train chooses and trains.
@@ -291,7 +305,7 @@ func (r *result) train(ctx context.Context, data job.Data, set *datasets.Dataset
 		return err
 	}
 	r.Seconds, r.AUC, r.LogLoss = time.Since(start).Seconds(), trained.AUC, trained.LogLoss
-	r.Model, r.Epochs = j.Model.Kind, j.Training.Epochs
+	r.Model, r.Epochs, r.Means = j.Model.Kind, j.Training.Epochs, len(j.Data.Means) > 0
 	for _, slot := range j.Data.Derived {
 		r.Derived = append(r.Derived, slot.Name)
 	}
