@@ -47,6 +47,9 @@ const (
 	runningLocation    = "running"
 )
 
+// otherFormat marks a model in onnxruntime's own format, which the library reads, too, and nothing here checks.
+const otherFormat = "ORTM"
+
 // errGraph says that bytes are no graph.
 var errGraph = errors.New("it is no ONNX model")
 
@@ -61,6 +64,9 @@ type filler struct {
 func fill(graph []byte, values model.Values) ([]byte, error) {
 	if len(graph) > GraphMax {
 		return nil, fmt.Errorf("it has %d bytes, and at most %d are read", len(graph), GraphMax)
+	}
+	if len(graph) >= 8 && string(graph[4:8]) == otherFormat {
+		return nil, errGraph
 	}
 	f := &filler{values: values}
 	filled, err := f.message(graph, map[protowire.Number]rewrite{
