@@ -66,6 +66,7 @@ def places(worker):
 def detach(worker, model):
     """Takes the values out of a graph, and folds what does not depend on them. It returns the places of those
     that the graph uses."""
+    import onnx_ir
     from onnxscript import optimizer
 
     graph, own = model.graph, places(worker)
@@ -76,6 +77,8 @@ def detach(worker, model):
         value.const_value = None
         graph.inputs.append(value)
     optimizer.optimize(model)
+    for name, value in graph.initializers.items():  # copies: tensors of the module change later
+        value.const_value = onnx_ir.tensor(value.const_value.numpy().copy(), name=name)
     given = list(graph.inputs[inputs:])
     del graph.inputs[inputs:]
     for value in given:
@@ -95,8 +98,7 @@ def change(worker):
     with torch.no_grad():
         for value, place, _ in places(worker).values():
             drawn = torch.rand(value.shape, generator=draw)
-            # In other memory, as tensors of the graph may share that of the module.
-            value.data = 0.5 + drawn if place == "running" else value + 0.1 * (drawn - 0.5)
+            value.copy_(0.5 + drawn if place == "running" else value + 0.1 * (drawn - 0.5))
 
 
 def compare(worker, proto):
