@@ -29,7 +29,7 @@ type Weights struct {
 }
 
 // GraphOf returns the network of the stub as ONNX without its values: a weight of each label for every input,
-// of which so many are embeddings. With a change it is another one.
+// embeddings and then numbers. With a change it is another one.
 func GraphOf(width, numbers, labels int, change func(*Weights)) []byte {
 	inputs := width + numbers
 	w := Weights{Location: "parameters", Length: 4 * labels * inputs, Shape: []int{labels, inputs}, Type: 1}

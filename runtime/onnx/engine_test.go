@@ -99,16 +99,17 @@ func TestGraphsThatDoNotFitAreRefused(t *testing.T) {
 	graph, layout, values := linear(4, 2, 1)
 	narrow, several := layout, layout
 	narrow.EmbeddingWidth, several.Labels = 3, 2
+	beyond := func(w *moduletest.Weights) { w.Offset = 4 }
 	unknown := []byte(strings.Replace(string(graph), "Gemm", "Gone", 1))
 	for words, c := range map[string]struct {
 		graph  []byte
 		layout model.Layout
 	}{
-		"Gone":                          {unknown, layout},
-		"embeddings":                    {graph, narrow},
-		"logits":                        {graph, several},
-		"its tensor \"weights\": 6 val": {moduletest.GraphOf(4, 2, 1, func(w *moduletest.Weights) { w.Offset = 4 }), layout},
-		errGraph.Error():                {[]byte{}, layout},
+		"Gone":                           {unknown, layout},
+		"embeddings":                     {graph, narrow},
+		"logits":                         {graph, several},
+		`its tensor "weights": 6 values`: {moduletest.GraphOf(4, 2, 1, beyond), layout},
+		errGraph.Error():                 {[]byte{}, layout},
 	} {
 		_, err := l.Engine(c.graph, c.layout, values)
 		if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "\n") {

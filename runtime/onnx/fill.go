@@ -47,7 +47,7 @@ const (
 	runningLocation    = "running"
 )
 
-// otherFormat marks a model in onnxruntime's own format, which the library reads, too, and nothing here checks.
+// otherFormat marks a model in onnxruntime's own format, which the library reads, too, and nothing checks.
 const otherFormat = "ORTM"
 
 // errGraph says that bytes are no graph.

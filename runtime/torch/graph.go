@@ -14,9 +14,9 @@ import (
 // graphFile is the name of the file that a process writes.
 const graphFile = "module.onnx"
 
-// Graph returns the module of a job as ONNX without its values, as runtime/onnx wants it. It is nil without an
-// error for a network that is no module, and where the Python has no packages for ONNX. The error says in a
-// line why there is none; the module can be trained nevertheless, if Engine has none. Cost: seconds, in a
+// Graph returns the module of a job as ONNX without its values, as runtime/onnx wants it. It is nil without
+// an error for a network that is no module, and where the Python has no packages for ONNX. The error says in
+// a line why there is none; the module can be trained nevertheless, if Engine has none. Cost: seconds, in a
 // process of its own, which ends.
 func (m *Modules) Graph(j *job.Job, schema *batch.Schema) (graph []byte, err error) {
 	if j.Model.Kind != model.Torch {

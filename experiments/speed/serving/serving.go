@@ -43,7 +43,9 @@ onnxscript, too, and TANDEM_ONNXRUNTIME names the library.`,
 			f.BoolVar(&modules, "modules", false, "serve modules of PyTorch instead, by their ONNX and by\n"+
 				"--run-module (default: built-in networks)")
 		},
-	}, func(o report.Options) (*plan, error) { return newPlan(o, modules) }, func(p *plan, ctx context.Context, o report.Options) ([]*result, error) {
+	}, func(o report.Options) (*plan, error) {
+		return newPlan(o, modules)
+	}, func(p *plan, ctx context.Context, o report.Options) ([]*result, error) {
 		found, err := python.With(ctx, peerModules)
 		if err != nil {
 			return nil, err
@@ -98,7 +100,8 @@ func newPlan(o report.Options, modules bool) (*plan, error) {
 		dlrm := map[string]any{"slots": 26, "numbers": 13, "dim": 16, "bottom": []int{128, 64},
 			"top": []int{256, 128}}
 		p.Models = []served{
-			{DataSet: report.AdultIncome(), Kind: model.Torch, Dim: 8, Class: "FeedForward", Arguments: tower},
+			{DataSet: report.AdultIncome(), Kind: model.Torch, Dim: 8, Class: "FeedForward",
+				Arguments: tower},
 			{DataSet: report.Like("criteo", 40_000, 2_000), Kind: model.Torch, Dim: 16, Class: "DLRM",
 				Arguments: dlrm},
 		}
