@@ -286,6 +286,11 @@ func (c *Checkpoint) Verify() error {
 			return fmt.Errorf("model %s: %w", c.folder, err)
 		}
 	}
+	if c.lists(GraphFile) {
+		if _, err := c.readChecked(GraphFile); err != nil {
+			return fmt.Errorf("model %s: %w", c.folder, err)
+		}
+	}
 	_, err := c.Rows()
 	return err
 }
