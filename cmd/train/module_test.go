@@ -155,7 +155,10 @@ func TestModelsHaveTheirModuleAsONNX(t *testing.T) {
 		}
 	}
 
-	const text = `data: {kind: csv, path: %s, csv: {slots: [{column: site}], numeric: [price], label: clicked}}
+	const text = `data:
+  kind: csv
+  path: %s
+  csv: {slots: [{column: site}], numeric: [price], label: clicked}
 model: {kind: torch, file: %s, class: %s, embedding-dim: 4, arguments: {kind: raises, at: graph}}
 training: {mode: sync, global-batch: 500}
 `
@@ -168,8 +171,8 @@ training: {mode: sync, global-batch: 500}
 	stderr.Reset()
 	code = run([]string{"--file", file, "--without", "baseline,importance,prediction", "--out", out},
 		io.Discard, &stderr)
-	const line = "train: the models are served with --run-module alone, as PyTorch cannot write the module as " +
-		"ONNX: net.py:7: forward: ValueError: no such user\n"
+	const line = "train: the models are served with --run-module alone, as PyTorch cannot write the " +
+		"module as ONNX: net.py:7: forward: ValueError: no such user\n"
 	_, absent := os.Stat(filepath.Join(out, "sync", "model", checkpoint.GraphFile))
 	if code != 0 || !strings.Contains(stderr.String(), line) || !os.IsNotExist(absent) {
 		t.Errorf("code %d, %v, %s; want %s", code, absent, &stderr, line)

@@ -26,10 +26,10 @@
 // the next Save to the same target.
 //
 // Open checks the sizes of all files, and the checksums of all but the rows and module.onnx; Restore, Compare
-// and Verify check the rows, too, because they read every byte. A program that only looks up rows does not: a
-// model of a hundred gigabytes could not be served at once otherwise. It checks a block of 4 KiB when it first
-// reads one of its bytes, and so never uses a damaged row. Only in a model that was written before there were
-// checksums of blocks it checks none: it should call Verify after it has copied one.
+// and Verify check the rows, too, because they read every byte. A program that only looks up rows does not:
+// a model of a hundred gigabytes could not be served at once otherwise. It checks a block of 4 KiB when it
+// first reads one of its bytes, and so never uses a damaged row. Only in a model that was written before
+// there were checksums of blocks it checks none: it should call Verify after it has copied one.
 //
 // # A checkpoint is the end of a run
 //
