@@ -111,8 +111,8 @@ func sample(data *samples, draw *rand.Rand) (all []float32) {
 	return all
 }
 
-// A module that PyTorch cannot write as ONNX, or writes as another network, is trained without: there is one
-// sentence. So is one whose Python dies, hangs or says nonsense over it, and no process is left.
+// A module that PyTorch cannot write as ONNX is trained without, and there is one sentence. So is one whose
+// Python dies, hangs or says nonsense over it. No process is left, nor is one of a graph that was written.
 func TestModulesWithoutAGraph(t *testing.T) {
 	for kind, words := range map[string]string{
 		moduletest.Dies:    "the Python of the module has ended: signal: killed",
@@ -136,6 +136,18 @@ func TestModulesWithoutAGraph(t *testing.T) {
 		}
 	}
 	m, j := stubs(t, moduletest.Fault{})
+	j.Model.Class = moduletest.Drawn
+	if _, err := m.Engine(&j, newSamples(0).schema); err != nil {
+		t.Fatal(err)
+	}
+	before := children(t)
+	if graph, err := m.Graph(&j, newSamples(0).schema); len(graph) == 0 || err != nil {
+		t.Errorf("%q, %v", graph, err)
+	}
+	if now := children(t); now != before {
+		t.Errorf("a process is left: %s, and before the graph %s", now, before)
+	}
+	j.Model.Class = "Net"
 	if graph, err := m.Graph(&j, newSamples(0).schema); graph != nil || err != nil {
 		t.Errorf("%q, %v of a Python without ONNX", graph, err)
 	}
