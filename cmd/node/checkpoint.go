@@ -53,7 +53,7 @@ func (f *flags) savedFlag(fs *pflag.FlagSet) {
 // copies, if there is one, and save its model there. It returns a function that closes the model, and waits
 // for the copy of the last one.
 func (p *program) keepCheckpoints(ctx context.Context, o *train.Options, j job.Job, f flags,
-	data *datasets.Dataset, source batch.Source) (done func() error, err error) {
+	data *datasets.Dataset, source batch.Source, graph []byte) (done func() error, err error) {
 	folder, err := filepath.Abs(f.saved)
 	if err != nil {
 		return nil, err
@@ -77,6 +77,7 @@ func (p *program) keepCheckpoints(ctx context.Context, o *train.Options, j job.J
 		if err != nil {
 			return u, err
 		}
+		m.Graph = graph
 		saved := checkpoint.StepFolder(folder, step)
 		begun, err := checkpoint.BeginApart(saved, m, model, export)
 		if err != nil {

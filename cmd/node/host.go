@@ -168,7 +168,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	machine := backend.Backend{Products: products, Torch: modules.Engine}
 	options := train.Options{Backend: machine, Cluster: cluster}
 	if f.saved != "" {
-		done, err := p.keepCheckpoints(ctx, &options, j, f, data, source)
+		done, err := p.keepCheckpoints(ctx, &options, j, f, data, source, p.graph(modules, &j, data))
 		if f.standby && errors.As(err, new(*trainedError)) {
 			fmt.Fprintln(p.stderr, "node: the training has ended; there is nothing to take over")
 			return nil
@@ -188,6 +188,18 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		return interrupted(err, f.saved)
 	}
 	return p.print(result, products)
+}
+
+// graph returns the graph of a module, with which its models are served without Python. If there can be none,
+// a line says why.
+func (p *program) graph(modules *torch.Modules, j *job.Job, data *datasets.Dataset) []byte {
+	schema := datasets.WithDims(data.Schema, j)
+	graph, err := modules.Graph(j, &schema)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "node: the models are served with --run-module alone, as PyTorch cannot write "+
+			"the module as ONNX: %v\n", err)
+	}
+	return graph
 }
 
 // print prints the result of a training as JSON.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -12,13 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/exec/backend"
-	"tandem/algo/job"
-	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/internal/cli"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/inference"
 	"tandem/runtime/metrics"
+	"tandem/runtime/onnx"
 	"tandem/runtime/torch"
 )
 
@@ -45,6 +45,9 @@ such as FP64 and INT64. The answer is the tensor prediction, FP32
 [n, labels]: probabilities of label 1 or, of a model with squared loss, numbers.
 Requests that wait for a core are computed together. The server ends on SIGTERM
 or Ctrl-C, after the requests under way.
+
+A model with a module of PyTorch is computed by its ONNX, with onnxruntime, a
+library that TANDEM_ONNXRUNTIME names: see docs/pytorch.md.
 
 With --tls-cert and --tls-key connections are encrypted; with --client-ca only
 clients with a certificate are let in, with --token-file only requests with a
@@ -116,11 +119,11 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 			if s.follow && !c.Flags().Changed("reload") {
 				s.reload = followPeriod
 			}
-			machine := backend.Backend{Torch: refuseModule}
+			machine := backend.Backend{Graph: computeGraph}
 			if s.runModule {
 				modules := torch.FromEnvironment(stderr)
 				defer modules.Close()
-				machine.Torch = modules.SavedEngine
+				machine = backend.Backend{Torch: modules.SavedEngine}
 			}
 			m, f, err := s.open(c.Context(), machine, filepath.Clean(args[0]), stderr)
 			if m == nil || err != nil {
@@ -160,7 +163,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.DurationVar(&s.staleAfter, "stale-after", 0, "with --follow, say so when the newest model is older "+
 		"than this `TIME` (default: never)")
 	f.BoolVar(&s.runModule, "run-module", false, "serve a model with a module of PyTorch: run its text, "+
-		"as a program with the rights of this one (default: refuse)")
+		"as a program with the rights of this one (default: compute its ONNX)")
 	f.StringVar(&s.metrics, "metrics-address", "",
 		"serve /metrics for Prometheus, /healthz and, to this machine alone, profiles at this `ADDRESS`")
 	cli.DefaultInText(f, "reload")
@@ -194,10 +197,27 @@ func (s *settings) open(ctx context.Context, machine backend.Backend, folder str
 	return m, &follower{find: find, log: stderr}, err
 }
 
-// refuseModule refuses a model whose network is a program.
-func refuseModule(*job.Job, *batch.Schema) (model.Engine, error) {
-	return nil, errors.New("it has a module of PyTorch, whose text would run with the rights of this " +
-		"program: add --run-module if you trust the model")
+// variable names the file of onnxruntime.
+const variable = "TANDEM_ONNXRUNTIME"
+
+// computeGraph returns the network of a model with a module, whose text would run with the rights of this
+// program, by its graph, which is data.
+func computeGraph(graph []byte, layout model.Layout, values model.Values) (model.Engine, error) {
+	const otherwise = "; or add --run-module, which runs its text, if you trust the model"
+	if len(graph) == 0 {
+		return nil, errors.New("it has a module of PyTorch, and no " + checkpoint.GraphFile + ": train it " +
+			"with a Python that has the packages onnx and onnxscript" + otherwise)
+	}
+	library, err := onnx.Open(os.Getenv(variable))
+	if err != nil {
+		return nil, fmt.Errorf("it has a module of PyTorch, and there is no onnxruntime to compute it (%w): "+
+			"set %s to a libonnxruntime.so"+otherwise, err, variable)
+	}
+	engine, err := library.Engine(graph, layout, values)
+	if err != nil {
+		return nil, fmt.Errorf("it has a module of PyTorch, and %s: %w"+otherwise, checkpoint.GraphFile, err)
+	}
+	return engine, nil
 }
 
 // serve answers requests with a model, and with newer ones that a follower finds, until ctx ends. It closes

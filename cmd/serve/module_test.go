@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/algo/exec/backend"
 	"tandem/internal/modeltest"
 	"tandem/internal/moduletest"
+	"tandem/internal/pythontest"
+	"tandem/runtime/checkpoint"
 	"tandem/runtime/torch"
 )
 
@@ -30,38 +35,16 @@ func TestModulesAreServedIfAsked(t *testing.T) {
 
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{folder, "--http", "127.0.0.1:0"}, io.Discard, &stderr)
-	want := "add --run-module if you trust the model\n"
+	want := "no module.onnx: train it with a Python that has the packages onnx and onnxscript; or add " +
+		"--run-module, which runs its text, if you trust the model\n"
 	if code != 1 || !strings.Contains(stderr.String(), want) {
 		t.Errorf("code %d, %s; want %s", code, &stderr, want)
 	}
 
 	address, stop := start(t, folder, "--run-module", "--batch-rows", "1")
-	users, tags, prices := columns(t, j.Data.Path)
-	first := len(users) - len(result.Probabilities) // the last rows are those of the test
-	input := func(name, kind string, value any) map[string]any {
-		return map[string]any{"name": name, "shape": []int{1, 1}, "datatype": kind, "data": []any{value}}
-	}
 	for i := range 3 {
-		at := first + i
-		request, err := json.Marshal(map[string]any{"inputs": []any{input("user", "BYTES", users[at]),
-			input("tags", "BYTES", tags[at]), input("price", "FP32", prices[at])}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.Post(address+"/v2/models/tandem/infer", "application/json",
-			bytes.NewReader(request))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var answer struct {
-			Outputs []struct{ Data []float32 }
-		}
-		err = json.NewDecoder(response.Body).Decode(&answer)
-		response.Body.Close()
-		if err != nil || len(answer.Outputs) != 1 {
-			t.Fatalf("%v, %+v", err, answer)
-		}
-		if got := answer.Outputs[0].Data; !slices.Equal(got, result.Probabilities[i:i+1]) {
+		got := predicted(t, address, j.Data.Path, len(result.Probabilities), i, i+1)
+		if !slices.Equal(got, result.Probabilities[i:i+1]) {
 			t.Errorf("row %d: %v, want %v", i, got, result.Probabilities[i])
 		}
 	}
@@ -69,4 +52,110 @@ func TestModulesAreServedIfAsked(t *testing.T) {
 		t.Error(err)
 	}
 	stop()
+}
+
+// predicted returns the predictions that a server has for some of the last rows of a table.
+func predicted(t *testing.T, address, table string, last, from, to int) []float32 {
+	t.Helper()
+	users, tags, prices := columns(t, table)
+	first := len(users) - last
+	input := func(name, kind string, values any) map[string]any {
+		return map[string]any{"name": name, "shape": []int{to - from, 1}, "datatype": kind, "data": values}
+	}
+	request, err := json.Marshal(map[string]any{"inputs": []any{
+		input("user", "BYTES", users[first+from:first+to]), input("tags", "BYTES", tags[first+from:first+to]),
+		input("price", "FP32", prices[first+from:first+to])}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Post(address+"/v2/models/tandem/infer", "application/json",
+		bytes.NewReader(request))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Outputs []struct{ Data []float32 }
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || len(answer.Outputs) != 1 {
+		t.Fatalf("%v, %+v", err, answer)
+	}
+	return answer.Outputs[0].Data
+}
+
+// A model with the ONNX of its module is served without Python, with the predictions of its training to
+// 1e-5, and so is the one that replaces it. Without onnxruntime, or with a damaged graph, a sentence says so.
+func TestModulesAreServedByTheirGraph(t *testing.T) {
+	library := pythontest.ONNXRuntime(t)
+	t.Setenv(variable, library)
+	moduletest.Use(t)
+	j := clicksJob(t, 300, func(row int) (user, tag int) { return row % 17, row % 5 })
+	j.Model.Spec = moduletest.Spec(j.Model.Dim(), moduletest.Fault{})
+	j.Model.Class = moduletest.Drawn
+	modules := torch.FromEnvironment(os.Stderr)
+	t.Cleanup(modules.Close)
+	machine := backend.Backend{Torch: modules.Engine}
+	before, old := modeltest.TrainDrawn(t, machine, j, modules.Graph)
+	j.Training.Epochs = 3
+	after, newer := modeltest.TrainDrawn(t, machine, j, modules.Graph)
+	modules.Close()
+	t.Setenv("TANDEM_PYTHON", "/absent/python")
+
+	folder := filepath.Join(t.TempDir(), "checkpoints")
+	place := func(model string, step string) {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(model, filepath.Join(folder, step)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place(before, "10")
+	address, stop := start(t, filepath.Dir(folder), "--reload", "20ms")
+	check := func(want []float32) (worst float64) {
+		n := len(want)
+		for _, rows := range [][2]int{{0, 1}, {1, 8}, {0, n}} {
+			for i, p := range predicted(t, address, j.Data.Path, n, rows[0], rows[1]) {
+				worst = max(worst, math.Abs(float64(p-want[rows[0]+i])))
+			}
+		}
+		return worst
+	}
+	if worst := check(old.Probabilities); worst > 1e-5 {
+		t.Errorf("a prediction differs by %g from that of the training", worst)
+	}
+	place(after, "30")
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		worst := check(newer.Probabilities)
+		if worst <= 1e-5 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a prediction of the newer model differs by %g", worst)
+		}
+	}
+	stop()
+
+	fails := func(words string) {
+		t.Helper()
+		var stderr bytes.Buffer
+		code := run(t.Context(), []string{filepath.Join(folder, "30"), "--http", "127.0.0.1:0"}, io.Discard,
+			&stderr)
+		said := stderr.String()
+		if code != 1 || !strings.Contains(said, words) || strings.Count(said, "\n") != 1 {
+			t.Errorf("code %d, %s; want %s", code, said, words)
+		}
+	}
+	t.Setenv(variable, "/absent/libonnxruntime.so")
+	fails("): set TANDEM_ONNXRUNTIME to a libonnxruntime.so; or add --run-module")
+	t.Setenv(variable, library)
+	damaged := filepath.Join(folder, "30", checkpoint.GraphFile)
+	text, err := os.ReadFile(damaged)
+	if err == nil {
+		err = os.WriteFile(damaged, bytes.Replace(text, []byte("Gemm"), []byte("Gone"), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails(checkpoint.GraphFile + ": the checksum differs: the file is damaged")
 }

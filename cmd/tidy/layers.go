@@ -78,6 +78,7 @@ func walls() []wall {
 		{"runtime/cuda", nil, order},
 		{"runtime/gorgonia", nil, order},
 		{"runtime/torch", nil, order},
+		{"runtime/onnx", nil, order},
 		{"runtime/wire", nil, order},
 		{"runtime/grpcnet", nil, order},
 		{"runtime/identity", nil, order},

@@ -89,6 +89,7 @@ type flags struct {
 	chosen          chosen
 	products        gemm.Products // of this process
 	modules         *torch.Modules
+	graph           []byte // of the module, for its models; nil: they have none
 
 	notes []string // which modes are left out, and why; what a table's columns are
 }

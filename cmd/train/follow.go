@@ -276,6 +276,7 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 		fmt.Fprintf(p.stderr, "train: continues after %s with the next row of %s\n",
 			plural(c.begin.Step, "step"), j.Data.Path)
 	}
+	p.makeGraph(&j, &f)
 	c.mode, c.given, c.out, c.behind.endless = j.Training.Mode, f.givenAgain(), f.out, true
 	if err := p.saveCheckpoints(&o, results, j.Training.Mode, j, f, f.opened, f.stream); err != nil {
 		return nil, err

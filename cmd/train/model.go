@@ -44,6 +44,7 @@ func (p *program) manifest(j job.Job, f flags, data *datasets.Dataset, source ba
 		return nil, err
 	}
 	m := checkpoint.Describe(&j, text, data.Scaling, source, steps)
+	m.Graph = f.graph
 	m.Commit, m.Written = cli.CurrentEnvironment().Commit, p.now().UTC()
 	return m, nil
 }

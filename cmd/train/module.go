@@ -74,6 +74,18 @@ func (f *flags) trace(j *job.Job) (notes []string, err error) {
 	return notes, nil
 }
 
+// makeGraph makes the graph of a module, with which its models are served without Python. If there can be
+// none, a line says why.
+func (p *program) makeGraph(j *job.Job, f *flags) {
+	schema := datasets.WithDims(f.opened.Schema, j)
+	graph, err := f.modules.Graph(j, &schema)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "train: the models are served with --run-module alone, as PyTorch cannot "+
+			"write the module as ONNX: %v\n", err)
+	}
+	f.graph = graph
+}
+
 // backend returns what computes in this process.
 func (f *flags) backend() backend.Backend {
 	return backend.Backend{Products: f.products, Torch: f.modules.Engine}

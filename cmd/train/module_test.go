@@ -14,6 +14,7 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/unit"
 	"tandem/internal/moduletest"
+	"tandem/runtime/checkpoint"
 )
 
 // moduleTable writes a table whose label follows from an id, and a file in the place of a module.
@@ -128,5 +129,52 @@ func TestModuleBeginsWithAStateDict(t *testing.T) {
 		if code != 1 || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%s: code %d, %s; want %s", c.args, code, &stderr, c.want)
 		}
+	}
+}
+
+// Every model and checkpoint has the module as ONNX. Where PyTorch cannot write it, there is a line, and the
+// training goes on.
+func TestModelsHaveTheirModuleAsONNX(t *testing.T) {
+	table, module := moduleTable(t)
+	out := filepath.Join(t.TempDir(), "out")
+	var stderr bytes.Buffer
+	code := run([]string{"--data", table, "--model", module + ":" + moduletest.Drawn, "--mode", "sync",
+		"--without", "baseline,importance,prediction", "--epochs", "1", "--checkpoint-every", "3 steps",
+		"--out", out}, io.Discard, &stderr)
+	if code != 0 {
+		t.Fatal(&stderr)
+	}
+	files, err := filepath.Glob(filepath.Join(out, "sync", "checkpoints", "*", checkpoint.GraphFile))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v: no checkpoint has %s", err, checkpoint.GraphFile)
+	}
+	for _, file := range append(files, filepath.Join(out, "sync", "model", checkpoint.GraphFile)) {
+		graph, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(graph, []byte("Gemm")) {
+			t.Errorf("%v: %s has %q", err, file, graph)
+		}
+	}
+
+	const text = `data:
+  kind: csv
+  path: %s
+  csv: {slots: [{column: site}], numeric: [price], label: clicked}
+model: {kind: torch, file: %s, class: %s, embedding-dim: 4, arguments: {kind: raises, at: graph}}
+training: {mode: sync, global-batch: 500}
+`
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	out = filepath.Join(t.TempDir(), "out")
+	err = os.WriteFile(file, fmt.Appendf(nil, text, table, module, moduletest.Drawn), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr.Reset()
+	code = run([]string{"--file", file, "--without", "baseline,importance,prediction", "--out", out},
+		io.Discard, &stderr)
+	const line = "train: the models are served with --run-module alone, as PyTorch cannot write the " +
+		"module as ONNX: net.py:7: forward: ValueError: no such user\n"
+	_, absent := os.Stat(filepath.Join(out, "sync", "model", checkpoint.GraphFile))
+	if code != 0 || !strings.Contains(stderr.String(), line) || !os.IsNotExist(absent) {
+		t.Errorf("code %d, %v, %s; want %s", code, absent, &stderr, line)
 	}
 }

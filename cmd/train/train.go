@@ -54,6 +54,9 @@ func (p *program) train(ctx context.Context, folder *cli.Folder, j job.Job, f fl
 		cli.PrintNotes(p.stderr, "train", notes)
 	}
 	if err == nil {
+		p.makeGraph(&j, &f)
+	}
+	if err == nil {
 		report, err = p.measure(ctx, j, f, folder.Path())
 	}
 	if err == nil {

@@ -45,12 +45,13 @@ func Use(t *testing.T) {
 }
 
 // Places of a Fault: the trial, fresh parameters, a forward pass of a training, or of a prediction, with more
-// samples than a trial has.
+// samples than a trial has, and others.
 const (
 	Describe = "describe"
 	Init     = "init"
 	Train    = "train"
 	Predict  = "predict"
+	Graph    = "graph" // the network as ONNX
 )
 
 // Constant is the class of a network that always predicts one half.
@@ -58,6 +59,9 @@ const Constant = "Constant"
 
 // Own is the class of a network with a loss of its own: half the squared error.
 const Own = "Own"
+
+// Drawn is the class of a network that is written as ONNX without its values.
+const Drawn = "Drawn"
 
 // Version is that of torch which the stub says it is.
 const Version = "0.stub"

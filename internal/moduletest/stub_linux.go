@@ -27,6 +27,7 @@ type stub struct {
 	constant bool // it predicts one half
 	own      bool // it computes its loss
 	stepping bool // it has an optimizer
+	drawn    bool // it is written as ONNX
 	compile  bool // it is to be compiled, which it cannot be
 	areas    map[int][]float32
 	passes   map[int]*pass
@@ -72,6 +73,7 @@ func serve() error {
 		return err
 	}
 	s.compile = c.Compile
+	s.drawn = c.Class == Drawn
 	s.constant, s.stepping, s.own = c.Class == Constant, c.Class == Stepping, c.Class == Own
 	s.fault, s.width, s.inputs, s.labels = c.Arguments, c.Width, c.Width+len(c.Numbers), len(c.Labels)
 	for {
@@ -125,7 +127,7 @@ func (s *stub) answer(r request) error {
 		}
 		tensor := map[string]any{"name": "linear.weight", "shape": []int{s.labels, s.inputs}}
 		answer := map[string]any{"tensors": []any{tensor}, "buckets": [][2]int{{0, s.labels * s.inputs}},
-			"norms": []int{}, "own_loss": s.own, "torch": Version,
+			"norms": []int{}, "own_loss": s.own, "torch": Version, "onnx": s.drawn,
 			"cost": map[string]any{"forward": 2 * s.inputs * s.labels, "backward": 4 * s.inputs * s.labels,
 				"bytes": 8 * s.labels, "kernels": 1}}
 		if s.stepping {
@@ -154,6 +156,15 @@ func (s *stub) answer(r request) error {
 		return s.reply(map[string]any{})
 	case "onnx":
 		return s.reply(map[string]any{"left_out": "the stub has no ONNX"})
+	case "graph":
+		if err := s.fail(Graph); err != nil {
+			return err
+		}
+		graph := GraphOf(s.width, s.inputs-s.width, s.labels, nil)
+		if err := os.WriteFile(r.File, graph, 0o600); err != nil {
+			return err
+		}
+		return s.reply(map[string]any{})
 	case "step":
 		s.step(r)
 		return s.reply(map[string]any{})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -35,6 +36,26 @@ func Torch(t *testing.T) Python {
 		t.Skip("needs Linux, and TANDEM_PYTHON, or python3, with torch")
 	}
 	return Python(python)
+}
+
+// ONNXRuntime returns the shared library of onnxruntime, which the environment variable TANDEM_ONNXRUNTIME
+// names, or that of the package of python3 or TANDEM_PYTHON. It skips the test without.
+func ONNXRuntime(t testing.TB) string {
+	t.Helper()
+	const find = "import importlib.util, glob, os; s = importlib.util.find_spec('onnxruntime'); " +
+		"print(s and next(iter(glob.glob(os.path.dirname(s.origin) + '/capi/libonnxruntime*.so*')), ''))"
+	if file := os.Getenv("TANDEM_ONNXRUNTIME"); file != "" {
+		return file
+	}
+	for _, python := range []string{"python3", os.Getenv("TANDEM_PYTHON")} {
+		out, err := exec.Command(python, "-c", find).Output()
+		file := strings.TrimSpace(string(out))
+		if _, absent := os.Stat(file); err == nil && absent == nil {
+			return file
+		}
+	}
+	t.Skip("needs TANDEM_ONNXRUNTIME, or python3 with onnxruntime")
+	return ""
 }
 
 // Run runs Python with arguments and an input, which may be nil, and returns what it prints. What it reports

@@ -7,7 +7,7 @@
 //	rows, err := saved.Rows()                         // rows by sign, read in place
 //	next, err := saved.OpenNext(folder)               // a later model, which shares what has not changed
 //
-// A folder has five kinds of files:
+// A folder has six kinds of files:
 //
 //   - dense.safetensors: the dense network
 //   - rows-00000-of-00004.arrow: the rows of an embedding PS; rows-hot.arrow: the hot rows, if there are any;
@@ -16,6 +16,7 @@
 //     rows-00000-of-00004-changes-1.arrow: rows that have changed since
 //   - rows-00000-of-00004.arrow.crc32c, for every file of rows: the CRC-32C of every 4 KiB of it
 //   - job.yaml: the job
+//   - module.onnx: a module of PyTorch without its values, if it was written; see Checkpoint.ReadGraph
 //   - manifest.json: the size and the SHA-256 of every other file; it is written last
 //
 // docs/model-files.md describes every field.
@@ -24,11 +25,11 @@
 // renames it: under its own name a folder is always complete. What a process that died has left is removed by
 // the next Save to the same target.
 //
-// Open checks the sizes of all files, and the checksums of all but the rows; Restore, Compare and Verify
-// check those too, because they read every byte. A program that only looks up rows does not: a model of a
-// hundred gigabytes could not be served at once otherwise. It checks a block of 4 KiB when it first reads one
-// of its bytes, and so never uses a damaged row. Only in a model that was written before there were checksums
-// of blocks it checks none: it should call Verify after it has copied one.
+// Open checks the sizes of all files, and the checksums of all but the rows and module.onnx; Restore, Compare
+// and Verify check the rows, too, because they read every byte. A program that only looks up rows does not:
+// a model of a hundred gigabytes could not be served at once otherwise. It checks a block of 4 KiB when it
+// first reads one of its bytes, and so never uses a damaged row. Only in a model that was written before
+// there were checksums of blocks it checks none: it should call Verify after it has copied one.
 //
 // # A checkpoint is the end of a run
 //

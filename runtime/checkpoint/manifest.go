@@ -24,6 +24,7 @@ const (
 	ManifestFile = "manifest.json"
 	DenseFile    = "dense.safetensors"
 	JobFile      = "job.yaml"
+	GraphFile    = "module.onnx"
 )
 
 // RowsFile returns the name of the file with the rows of an owner: one of a number of embedding PSs or, if
@@ -92,6 +93,9 @@ type Manifest struct {
 
 	// Job is the text of the resolved job, the content of job.yaml.
 	Job []byte `json:"-"`
+	// Graph is a module of PyTorch as ONNX without its values, the content of module.onnx: see
+	// torch.Modules.Graph. Save writes no file if it is empty; of a saved model see Checkpoint.ReadGraph.
+	Graph []byte `json:"-"`
 }
 
 // Schema describes the columns, as batch.Schema does.

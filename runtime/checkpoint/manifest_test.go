@@ -1,8 +1,12 @@
 package checkpoint
 
 import (
+	"bytes"
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/algo/exec"
@@ -47,6 +51,46 @@ func TestSamplesOfManyStepsAreNotAddedUp(t *testing.T) {
 	j := exectest.Job(1, 1)
 	if m := Describe(&j, nil, nil, counted{}, 10); m.Samples != 157 {
 		t.Errorf("%d samples", m.Samples)
+	}
+}
+
+// A model has the graph that it was given, which is read up to a size and if it is intact, and no other one.
+func TestGraphIsKept(t *testing.T) {
+	s, m := small(t)
+	graph := []byte("a graph")
+	for _, want := range [][]byte{nil, graph} {
+		m.Graph = want
+		folder := filepath.Join(t.TempDir(), "model")
+		if err := Save(folder, m, s); err != nil {
+			t.Fatal(err)
+		}
+		saved, err := Open(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer saved.Close()
+		if got, err := saved.ReadGraph(len(graph)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+		if err := saved.Verify(); err != nil {
+			t.Error(err)
+		}
+		if want == nil {
+			continue
+		}
+		if _, err := saved.ReadGraph(len(graph) - 1); err == nil ||
+			!strings.Contains(err.Error(), "module.onnx has 7 bytes, and at most 6 are read") {
+			t.Error(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, GraphFile), []byte("a giraf"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := saved.ReadGraph(len(graph)); !errors.Is(err, errDamaged) {
+			t.Error(err)
+		}
+		if err := saved.Verify(); !errors.Is(err, errDamaged) {
+			t.Error(err)
+		}
 	}
 }
 

@@ -210,6 +210,18 @@ func (c *Checkpoint) readChecked(name string) ([]byte, error) {
 	return data, nil
 }
 
+// ReadGraph returns the content of module.onnx, and checks it. It is nil if the model has none. A model may
+// come from anywhere: more than some bytes are an error.
+func (c *Checkpoint) ReadGraph(bytesMax int) ([]byte, error) {
+	switch size := c.file(GraphFile).Bytes; {
+	case size < 0:
+		return nil, nil
+	case size > int64(bytesMax):
+		return nil, fmt.Errorf("%s has %d bytes, and at most %d are read", GraphFile, size, bytesMax)
+	}
+	return c.readChecked(GraphFile)
+}
+
 // Close releases the files. Rows must not be read afterwards.
 func (c *Checkpoint) Close() error {
 	var err error
@@ -276,6 +288,11 @@ func (c *Checkpoint) Verify() error {
 			_, err = c.readCandidates(owner)
 		}
 		if err != nil {
+			return fmt.Errorf("model %s: %w", c.folder, err)
+		}
+	}
+	if c.lists(GraphFile) {
+		if _, err := c.readChecked(GraphFile); err != nil {
 			return fmt.Errorf("model %s: %w", c.folder, err)
 		}
 	}

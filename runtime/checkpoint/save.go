@@ -255,14 +255,20 @@ func (w *Writer) finish(full *Manifest, layout *model.Layout, parts []dense.Part
 	}
 	var tensors []safetensor
 	full.Dense, tensors = encodeDense(layout, parts)
-	for _, f := range []struct {
-		name    string
-		content func(io.Writer) error
-	}{
-		{DenseFile, func(out io.Writer) error { return writeTensors(out, tensors) }},
-		{JobFile, func(out io.Writer) error { _, err := out.Write(full.Job); return err }},
-	} {
-		written, err := writeFile(w.fs, w.working, f.name, f.content)
+	type content struct {
+		name  string
+		write func(io.Writer) error
+	}
+	whole := func(data []byte) func(io.Writer) error {
+		return func(out io.Writer) error { _, err := out.Write(data); return err }
+	}
+	contents := []content{{DenseFile, func(out io.Writer) error { return writeTensors(out, tensors) }},
+		{JobFile, whole(full.Job)}}
+	if len(full.Graph) > 0 {
+		contents = append(contents, content{GraphFile, whole(full.Graph)})
+	}
+	for _, f := range contents {
+		written, err := writeFile(w.fs, w.working, f.name, f.write)
 		if err != nil {
 			return err
 		}

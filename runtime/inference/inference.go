@@ -71,13 +71,18 @@ func (m *Model) load() error {
 	if m.schema, err = m.saved.Schema.Batch(); err != nil {
 		return err
 	}
-	if m.engine, err = backend.NewEngine(&j, &m.schema, m.machine); err != nil {
+	if m.dense, err = m.saved.Dense(); err != nil {
+		return err
+	}
+	if j.Model.Kind == model.Torch && m.machine.Graph != nil {
+		m.engine, err = m.graph()
+	} else {
+		m.engine, err = backend.NewEngine(&j, &m.schema, m.machine)
+	}
+	if err != nil {
 		return err
 	}
 	if err := m.saved.CheckLayout(m.engine.Layout()); err != nil {
-		return err
-	}
-	if m.dense, err = m.saved.Dense(); err != nil {
 		return err
 	}
 	m.rows, err = m.saved.Rows()
@@ -85,6 +90,25 @@ func (m *Model) load() error {
 		return evaluation.NewPredictor(m.engine, &m.schema)
 	}
 	return err
+}
+
+// graphMax is the size in bytes of the largest graph of a model that is read. It has no parameters.
+const graphMax = 64 << 20
+
+// graph returns the network of a module from its graph and its values.
+func (m *Model) graph() (model.Engine, error) {
+	graph, err := m.saved.ReadGraph(graphMax)
+	if err != nil {
+		return nil, err
+	}
+	tensors, err := m.saved.Tensors()
+	if err != nil {
+		return nil, err
+	}
+	return m.machine.Graph(graph, model.Layout{EmbeddingWidth: m.schema.EmbeddingWidth(),
+		DenseWidth: len(m.schema.Dense), Labels: len(m.schema.Labels), Tensors: tensors,
+		Params: len(m.dense.Params), Running: len(m.dense.Running),
+		Units: model.NewLoss(m.job.Model.Spec).Units()}, m.dense)
 }
 
 // Close releases the files of the model.

@@ -32,6 +32,9 @@
 //     model.ErrLost: a training may begin again, and a prediction is computed by another process.
 //   - torch.optim steps parameters of its own, with a state that comes and goes with every step. So no
 //     process holds a state that a checkpoint, or another rank, would have to ask for.
+//   - A model has the module as ONNX, so that it is served without a program that may do anything. The graph
+//     has no values, and so is that of all checkpoints of a training; it is made once, when this begins, by a
+//     process of its own. The evaluator of ONNX compares it with the module.
 //   - A job has the text of the file. So all processes of a run, and all that open its models, run the same.
 //   - A module is tried with made-up samples before it is trained: twice with each of two numbers of them,
 //     for state that it keeps, and made from two seeds, for random numbers that would differ from rank to

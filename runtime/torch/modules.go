@@ -30,6 +30,7 @@ type Modules struct {
 	closed  bool
 	all     map[string]*processes // by configuration
 	version string                // of torch
+	onnx    bool                  // the Python has what Graph needs
 
 	printing sync.Mutex // to Stderr
 }
@@ -59,6 +60,8 @@ type config struct {
 	Numbers   []string       `json:"numbers"`
 	Labels    []string       `json:"labels"`
 	Limit     float64        `json:"limit"` // seconds
+	// Graph says that the process is one of Graph, which has another failure than those of ranks.
+	Graph bool `json:"graph,omitempty"`
 }
 
 // slot is a slot whose ids are pooled, or one with that number of ids.
@@ -72,10 +75,23 @@ type slot struct {
 // Engine returns the engine of a job's module, for backend.Backend. It starts a process that imports the file
 // and tries the module, and returns what the module lacks.
 func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error) {
-	spec := j.Model.Spec
 	if err := refuse(j, schema); err != nil {
 		return nil, err
 	}
+	text, err := json.Marshal(m.config(j, schema))
+	if err != nil {
+		return nil, fmt.Errorf("model.arguments: %w", err)
+	}
+	p, err := m.processes(text)
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(p, j.Model.Spec, schema)
+}
+
+// config returns what a process must know of a job.
+func (m *Modules) config(j *job.Job, schema *batch.Schema) config {
+	spec := j.Model.Spec
 	c := config{File: spec.File, Source: spec.Source, Class: spec.Class, Arguments: spec.Arguments,
 		Compile: spec.Compile, Width: schema.EmbeddingWidth(), Numbers: schema.Dense, Labels: schema.Labels,
 		Limit: m.Limit.Seconds(), Slots: []slot{}}
@@ -92,15 +108,7 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 		}
 		c.Slots = append(c.Slots, one)
 	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("model.arguments: %w", err)
-	}
-	p, err := m.processes(text)
-	if err != nil {
-		return nil, err
-	}
-	return newEngine(p, spec, schema)
+	return c
 }
 
 // SavedEngine is Engine, for the job of a saved model. It refuses a module whose file has changed since, and
@@ -126,7 +134,7 @@ func (m *Modules) processes(config []byte) (*processes, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.version = p.Torch
+	m.version, m.onnx = p.Torch, p.ONNX
 	return p, nil
 }
 

@@ -52,6 +52,7 @@ type description struct {
 	} `json:"cost"`
 	Torch string `json:"torch"` // its version
 	Slots *int   `json:"slots"` // values of a parameter in the state of torch.optim; nil: not used
+	ONNX  bool   `json:"onnx"`  // the Python has the packages with which torch writes it
 }
 
 // newProcesses returns those of a module, of which none runs.

@@ -183,6 +183,29 @@ func TestModulesThatCannotBeCompiledAreRefused(t *testing.T) {
 	want(t, err, "torch.compile, which needs a C++ compiler such as g++, cannot compile the module (")
 }
 
+// A compiled module whose gradients are others than those of the module is refused, also one whose random
+// numbers are others.
+func TestCompiledGradientsAreCompared(t *testing.T) {
+	if !*long {
+		t.Skip("compiles for minutes: run it with -long")
+	}
+	if _, err := osexec.LookPath("c++"); err != nil {
+		t.Skip("needs a C++ compiler")
+	}
+	m := modules(t)
+	t.Setenv("TORCHINDUCTOR_CACHE_DIR", t.TempDir())
+	for _, class := range []string{"Doubled", "DoubledAndDropped"} {
+		j := jobOf(t, class, job.Sync, 1)
+		if _, err := m.Engine(&j, newSamples(0).schema); err != nil {
+			t.Error(err)
+		}
+		j.Model.Compile = true
+		_, err := m.Engine(&j, newSamples(0).schema)
+		want(t, err, ": torch.compile computes another gradient of the embeddings of the module: leave out "+
+			"model.compile")
+	}
+}
+
 // want reports an error that is not one line with some words.
 func want(t *testing.T, err error, words string) {
 	t.Helper()

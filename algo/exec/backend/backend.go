@@ -24,6 +24,9 @@ type Backend struct {
 	// Torch returns the engine of a job whose model.kind is torch: a network in Python. Nil: this program
 	// runs none.
 	Torch func(t *job.Job, schema *batch.Schema) (model.Engine, error)
+	// Graph returns the network of a saved model whose model.kind is torch, for predictions alone, from its
+	// ONNX without values, which is empty if it has none. Nil: Torch returns it.
+	Graph func(graph []byte, layout model.Layout, values model.Values) (model.Engine, error)
 	// Trainer makes the replicas of ranks where they are not in the memory of the host: on devices. Nil: they
 	// are there.
 	Trainer func(model.Engine) (model.Trainer, error)

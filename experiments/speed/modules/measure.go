@@ -154,7 +154,7 @@ func (s *stand) open(ctx context.Context) (err error) {
 		slots = append(slots, slot.Name)
 	}
 	return s.peer.Request(ctx, "open", map[string]any{"files": files.Paths, "case": map[string]any{
-		"source": source, "class": s.Class, "arguments": s.Arguments, "slots": slots, "dim": dim,
+		"source": Source, "class": s.Class, "arguments": s.Arguments, "slots": slots, "dim": dim,
 		"numbers": s.Rows.Numeric, "batch": s.Batch, "ids": ids}}, &struct{}{})
 }
 

@@ -119,16 +119,16 @@ func newPlan(o report.Options) (*plan, error) {
 	return p, nil
 }
 
-// source is the text of the networks.
+// Source is the text of the networks.
 //
 //go:embed net.py
-var source string
+var Source string
 
 // job returns the job of a case on some ranks: that of experiment speed, with the module.
 func (p *plan) job(c testCase, ranks int) job.Job {
 	j := job.Default()
 	j.Training.Mode, j.Training.Seed, j.Training.GlobalBatch = job.Hybrid, p.Seed, c.Batch
-	j.Model.Spec = model.Spec{Kind: model.Torch, File: "net.py", Class: c.Class, Source: source,
+	j.Model.Spec = model.Spec{Kind: model.Torch, File: "net.py", Class: c.Class, Source: Source,
 		Arguments: c.Arguments, EmbeddingDim: dim}
 	j.Rows.Optimizer.Order = opt.After // as PyTorch's
 	j.Roles.Ranks, j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = ranks, 1, 1

@@ -21,6 +21,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/speed/modules"
 )
 
 //go:embed peer.py
@@ -44,18 +45,23 @@ type trained struct {
 
 // train trains and exports a model by the programs of this module, which it builds.
 func (s *stand) train(ctx context.Context, m served) (t *trained, err error) {
-	folder := filepath.Join(s.folder, m.Kind)
+	folder := filepath.Join(s.folder, m.Kind+m.Class)
 	file, results := filepath.Join(folder, "job.yaml"), filepath.Join(folder, "results")
 	t = &trained{model: filepath.Join(results, job.Sequential, "model"),
 		exported: filepath.Join(folder, "exported"), table: filepath.Join(folder, "table")}
 	j := job.Default()
 	j.Data, j.Training.Mode, j.Training.Seed = m.WithSeed(s.Seed), job.Sequential, s.Seed
 	j.Model.Kind, j.Model.EmbeddingDim, j.Model.Bottom, j.Model.Top = m.Kind, m.Dim, m.Bottom, m.Top
+	j.Model.Class, j.Model.Arguments = m.Class, m.Arguments
+	if m.Class != "" {
+		j.Model.File = "net.py" // beside the job
+	}
 	write := func() error {
 		text, err := yaml.Marshal(j.Resolved())
 		return errors.Join(err, os.WriteFile(file, text, 0o600))
 	}
-	if err := errors.Join(os.Mkdir(folder, 0o755), write()); err != nil {
+	if err := errors.Join(os.Mkdir(folder, 0o755), write(),
+		os.WriteFile(filepath.Join(folder, "net.py"), []byte(modules.Source), 0o600)); err != nil {
 		return nil, err
 	}
 	if err := run(ctx, "go", "build", "-o", s.folder, "tandem/cmd/data", "tandem/cmd/train",
@@ -100,7 +106,7 @@ func (s *stand) measure(ctx context.Context, m served) (results []*result, err e
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range ways() {
+	for _, w := range ways(m) {
 		for _, rows := range s.Rows {
 			for _, clients := range s.Clients {
 				results = append(results, &result{Model: m.name(), Way: w.name, Rows: rows, Clients: clients})
@@ -111,7 +117,7 @@ func (s *stand) measure(ctx context.Context, m served) (results []*result, err e
 	for round := range s.Rounds {
 		s.meter.Show(round, s.Rounds, m.Name)
 		at := results
-		for _, w := range ways() {
+		for _, w := range ways(m) {
 			n := len(s.Rows) * len(s.Clients)
 			if err := s.round(ctx, t, w, at[:n], answers); err != nil {
 				return nil, fmt.Errorf("%s: %w", w.name, err)

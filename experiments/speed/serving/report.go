@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"tandem/algo/numeric/model"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/turns"
 	"tandem/internal/cli"
@@ -55,10 +56,10 @@ func resultTable(results []*result, model string, rows int) cli.Table {
 
 // ratios returns the ratios of samples/s of the first way to those of another, the medians of rounds, over
 // all models and rows that were measured with a number of clients.
-func ratios(results []*result, to string, clients int) (all []float64) {
+func ratios(results []*result, of, to string, clients int) (all []float64) {
 	for _, r := range results {
 		for _, other := range results {
-			if r.Way == ways()[0].name && r.Clients == clients && other.Way == to &&
+			if r.Way == of && r.Clients == clients && other.Way == to &&
 				other.Clients == clients && other.Model == r.Model && other.Rows == r.Rows {
 				all = append(all, report.Median(turns.Ratios(r.SamplesPerSecond, other.SamplesPerSecond)))
 			}
@@ -69,19 +70,25 @@ func ratios(results []*result, to string, clients int) (all []float64) {
 
 // findings returns the ratios of speeds.
 func (p *plan) findings(results []*result) (list []string) {
-	all := ways()
+	all := ways(p.Models[0])
 	add := func(what, to string, clients int) {
 		unit := "clients"
 		if clients == 1 {
 			unit = "client"
 		}
-		r := ratios(results, to, clients)
+		r := ratios(results, all[0].name, to, clients)
 		list = append(list, fmt.Sprintf("%s with %d %s: %.2f to %.2f (medians of rounds, by model and size "+
 			"of requests).", what, clients, unit, slices.Min(r), slices.Max(r)))
 	}
 	for _, clients := range p.Clients {
 		add("Samples/s of cmd/serve ÷ those of onnxruntime, both with JSON,", all[len(all)-1].name, clients)
 	}
-	add("Samples/s of requests computed together ÷ each by itself", all[1].name, slices.Max(p.Clients))
+	if p.Models[0].Kind != model.Torch {
+		add("Samples/s of requests computed together ÷ each by itself", all[1].name, slices.Max(p.Clients))
+		return list
+	}
+	for _, clients := range p.Clients {
+		add("Samples/s of a module by its ONNX ÷ by --run-module", all[1].name, clients)
+	}
 	return list
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"tandem/algo/numeric/model"
 	"tandem/experiments/internal/report"
 )
@@ -14,6 +16,7 @@ import (
 // New returns the experiment.
 func New() *report.Experiment {
 	var python report.Python
+	var modules bool
 	return report.Study(report.Experiment{
 		Name:     "serving",
 		Question: "How fast are predictions from cmd/serve, beside onnxruntime behind a minimal server?",
@@ -28,11 +31,21 @@ with --batch-rows 1, which computes every request by itself.
 
 The quick version has one model and short rounds. The peer runs in the Python
 interpreter that --python or the environment variable TANDEM_PYTHON names, or in
-python3; it needs aiohttp, numpy, onnxruntime and pyarrow.`,
+python3; it needs aiohttp, numpy, onnxruntime and pyarrow.
+
+With --modules the networks are modules of PyTorch: cmd/serve computes their ONNX
+or, with --run-module, runs them in Python. That Python needs torch, onnx and
+onnxscript, too, and TANDEM_ONNXRUNTIME names the library.`,
 		QuickTime: 60 * time.Second,
-		AddFlags: python.Flag("use this Python interpreter with onnxruntime\n(default $TANDEM_PYTHON, or " +
-			"python3)"),
-	}, newPlan, func(p *plan, ctx context.Context, o report.Options) ([]*result, error) {
+		AddFlags: func(f *pflag.FlagSet) {
+			python.Flag("use this Python interpreter with onnxruntime\n(default $TANDEM_PYTHON, or " +
+				"python3)")(f)
+			f.BoolVar(&modules, "modules", false, "serve modules of PyTorch instead, by their ONNX and by\n"+
+				"--run-module (default: built-in networks)")
+		},
+	}, func(o report.Options) (*plan, error) {
+		return newPlan(o, modules)
+	}, func(p *plan, ctx context.Context, o report.Options) ([]*result, error) {
 		found, err := python.With(ctx, peerModules)
 		if err != nil {
 			return nil, err
@@ -61,19 +74,38 @@ type served struct {
 	Dim            int    `yaml:"embedding-dim"`
 	Bottom         []int  `yaml:"bottom,omitempty"`
 	Top            []int  `yaml:"top"`
+	// Class and arguments of a module of net.py.
+	Class     string         `yaml:"class,omitempty"`
+	Arguments map[string]any `yaml:"arguments,omitempty"`
 }
 
 // name returns the name of a model in tables.
-func (m served) name() string { return m.Name + ", " + m.Kind }
+func (m served) name() string {
+	if m.Class != "" {
+		return m.Name + ", module " + m.Class
+	}
+	return m.Name + ", " + m.Kind
+}
 
-// newPlan returns the plan of the quick or the full version.
-func newPlan(o report.Options) (*plan, error) {
+// newPlan returns the plan of the quick or the full version, of built-in networks or of the same as modules.
+func newPlan(o report.Options, modules bool) (*plan, error) {
 	p := &plan{Seed: o.Seed, Rounds: 3, Time: 2 * time.Second, Clients: []int{1, 8, 64}, Rows: []int{1, 100},
 		Models: []served{
 			{DataSet: report.AdultIncome(), Kind: model.FeedForward, Dim: 8, Top: []int{64, 32}},
 			{DataSet: report.Like("criteo", 40_000, 2_000), Kind: model.DLRM, Dim: 16,
 				Bottom: []int{128, 64}, Top: []int{256, 128}},
 		}}
+	if modules {
+		tower := map[string]any{"slots": 8, "numbers": 5, "dim": 8, "top": []int{64, 32}}
+		dlrm := map[string]any{"slots": 26, "numbers": 13, "dim": 16, "bottom": []int{128, 64},
+			"top": []int{256, 128}}
+		p.Models = []served{
+			{DataSet: report.AdultIncome(), Kind: model.Torch, Dim: 8, Class: "FeedForward",
+				Arguments: tower},
+			{DataSet: report.Like("criteo", 40_000, 2_000), Kind: model.Torch, Dim: 16, Class: "DLRM",
+				Arguments: dlrm},
+		}
+	}
 	if o.Quick {
 		p.Rounds, p.Time, p.Models = 1, time.Second, p.Models[:1]
 	}
@@ -89,8 +121,15 @@ type way struct {
 	args []string
 }
 
-// ways returns the ways that are compared. The first is compared with the others.
-func ways() []way {
+// ways returns the ways of a model that are compared. The first is compared with the others.
+func ways(m served) []way {
+	if m.Kind == model.Torch {
+		return []way{
+			{name: "serve, by its ONNX, JSON"},
+			{name: "serve, --run-module, JSON", args: []string{"--run-module"}},
+			{name: "onnxruntime, JSON", peer: true},
+		}
+	}
 	return []way{
 		{name: "serve, JSON"},
 		{name: "serve, JSON, each by itself", args: []string{"--batch-rows", "1"}},

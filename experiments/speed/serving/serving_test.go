@@ -18,7 +18,7 @@ func TestAllWays(t *testing.T) {
 		t.Skip(err)
 	}
 	o := report.Options{Quick: true, Seed: 1, Folder: t.TempDir()}
-	p, _ := newPlan(o)
+	p, _ := newPlan(o, false)
 	p.Time, p.Clients = 50*time.Millisecond, []int{1, 3}
 	results, err := p.measure(t.Context(), python, o)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestAllWays(t *testing.T) {
 // Ratios are of the same model, rows and clients, by round.
 func TestFindings(t *testing.T) {
 	var results []*result
-	for i, w := range ways() {
+	for i, w := range ways(served{}) {
 		for _, clients := range []int{1, 8} {
 			for _, rows := range []int{1, 100} {
 				speed := float64(rows*clients*100) / float64(i+1)
@@ -54,7 +54,7 @@ func TestFindings(t *testing.T) {
 			}
 		}
 	}
-	p := plan{Clients: []int{1, 8}}
+	p := plan{Clients: []int{1, 8}, Models: make([]served, 1)}
 	got := strings.Join(p.findings(results), "\n")
 	for _, want := range []string{"with 1 client: 5.00 to 5.00", "with 8 clients: 5.00 to 5.00",
 		"each by itself with 8 clients: 2.00 to 2.00"} {

@@ -73,7 +73,7 @@ def run(name: str, arguments: List[str], say: Optional[Callable[[str], None]] = 
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
                                start_new_session=True)
     kept: List[str] = []
-    interrupted, ended = False, None
+    interrupted, failed, ended = False, False, None
     try:
         while ended is None:
             try:
@@ -82,7 +82,8 @@ def run(name: str, arguments: List[str], say: Optional[Callable[[str], None]] = 
                     ended = started.wait()
                     continue
                 kept = [*kept[1 - LINES_KEPT:], line.rstrip("\n")]
-                if say:
+                failed = failed or line.startswith(f"{name}: error: ")
+                if say and not failed:  # the Error has the rest
                     say(kept[-1])
             except KeyboardInterrupt:
                 if interrupted:

@@ -128,8 +128,8 @@ class Model:
         text = program.parquet_text if self._columns["table"]["format"] == "parquet" else str
         for i, given in enumerate(ids):
             identity = program.identities(text(getattr(given, "item", lambda: given)()), one)[0]
-            values[i] = rows.sum(program.signs(one, identity, self._columns["prefix_bits"]),
-                                 {"mean": False, "sqrt_scaling": False})
+            values[i] = rows.pool(program.signs(one, identity, self._columns["prefix_bits"]),
+                                  {"max": False, "mean": False, "sqrt_scaling": False})
         pandas = _pandas()
         return values if pandas is None else pandas.DataFrame(values, index=pandas.Index(ids, name=slot))
 

@@ -9,6 +9,7 @@ after the other. The process ends when its parent does, or when a request takes 
     worker     requests, and the shared memory
     optimizer  steps of a torch.optim
     export     the network as ONNX
+    graph      the same without values, which come from a checkpoint
     state      files with a state_dict
     refused    sentences for the user
     main       the process

@@ -39,25 +39,39 @@ def predictions(worker, scaling, units):
 
 def write(worker, scaling, units, file):
     """Writes a module with its values as ONNX, for any number of rows. It returns why not, or ""."""
+    def save():
+        model = translated(worker, predictions(worker, scaling, units), "prediction", True)
+        model.save(file, external_data=False)
+
+    return attempt(save)
+
+
+def translated(worker, module, output, optimize):
+    """Returns a module with the inputs of the user's, and one output, as an ONNX program."""
     torch = worker.torch
     embeddings, numbers, _ = worker.trial_samples(4)
     inputs = {"embeddings": embeddings}
     if numbers.shape[1]:
         inputs["numbers"] = numbers
     worker.set_training(False)
+    rows = torch.export.Dim("rows")
+    with torch.no_grad():
+        program = torch.onnx.export(
+            module, tuple(inputs.values()), dynamo=True, verbose=False, input_names=list(inputs),
+            output_names=[output], dynamic_shapes=[{0: rows}] * len(inputs), optimize=optimize)
+    without_places(program.model)
+    return program
+
+
+def attempt(work):
+    """Does what PyTorch may not be able to, without what it prints. It returns why it cannot, or ""."""
     quiet = io.StringIO()  # it prints much about which a user can do nothing
     logging.disable(logging.CRITICAL)
     try:
-        rows = torch.export.Dim("rows")
         with warnings.catch_warnings(), contextlib.redirect_stdout(quiet), \
-                contextlib.redirect_stderr(quiet), torch.no_grad():
+                contextlib.redirect_stderr(quiet):
             warnings.simplefilter("ignore")
-            program = torch.onnx.export(
-                predictions(worker, scaling, units), tuple(inputs.values()), dynamo=True, verbose=False,
-                input_names=list(inputs), output_names=["prediction"],
-                dynamic_shapes=[{0: rows}] * len(inputs))
-            without_places(program.model)
-            program.save(file, external_data=False)
+            work()
     except ModuleNotFoundError as e:
         return f"{e}; {sys.executable} -m pip install onnx onnxscript installs it"
     except Exception as e:  # of many kinds, and of many lines

@@ -81,24 +81,57 @@ class Trial(Module):
         advice = "leave out model.compile"
         try:
             self.compile()
-            self.trial = [None] * len(self.parameters)
-            self.train_once(TRIALS[-1]).sum().backward()
-            self.trial = None
-            self.set_training(False)
-            with torch.no_grad():
-                compiled = self.run(*self.trial_samples(TRIALS[-1]), False)
-                callee, self.callee = self.callee, self.module
-                plain = self.run(*self.trial_samples(TRIALS[-1]), False)
-                self.callee = callee
+            callee = self.callee
+            compiled = self.predictions_and_gradients()
+            self.callee, self.compiled = self.module, False
+            plain = self.predictions_and_gradients()
+            self.callee, self.compiled = callee, True
         except Refused:
             raise
         except Exception as e:  # of many kinds, and of many lines
             line = next(iter(str(e).strip().splitlines()), "")
             raise Refused(f"{at}: torch.compile, which needs a C++ compiler such as g++, cannot compile the "
                           f"module ({type(e).__name__}: {line}): {advice}")
-        if not torch.allclose(plain, compiled, rtol=1e-3, atol=1e-4, equal_nan=True):
+        if not torch.allclose(plain[0], compiled[0], rtol=1e-3, atol=1e-4, equal_nan=True):
             raise Refused(f"{at}: torch.compile makes other predictions of the module: {advice}")
+        largest = max(float(g.abs().max()) for g in plain[1:] if g is not None)
+        for name, a, b in zip(("the embeddings", *self.names), plain[1:], compiled[1:]):
+            if not same_gradient(a, b, largest):
+                raise Refused(f"{at}: torch.compile computes another gradient of {name} of the module: "
+                              f"{advice}")
         self.set_training(True)
+
+    def predictions_and_gradients(self):
+        """Returns the predictions of made-up samples, and the gradients of their embeddings and of the
+        parameters in training. Of a module that draws random numbers they are those of predictions, as
+        what is compiled draws others."""
+        torch = self.torch
+        self.set_training(True)
+        before = torch.get_rng_state()
+        gradients = self.gradients()
+        torch.default_generator.manual_seed(1)
+        seeded = torch.get_rng_state()
+        self.run(*self.trial_samples(TRIALS[-1]), True)
+        draws = not torch.equal(seeded, torch.get_rng_state())
+        torch.set_rng_state(before)
+        for m in self.norms:  # both ways predict with the same
+            m.reset_running_stats()
+        self.set_training(False)
+        if draws:
+            gradients = self.gradients()
+        with torch.no_grad():
+            return [self.run(*self.trial_samples(TRIALS[-1]), False), *gradients]
+
+    def gradients(self):
+        """Returns the gradients of embeddings and parameters, in training or in a prediction."""
+        torch = self.torch
+        self.trial = [None] * len(self.parameters)
+        x, n, y = self.trial_samples(TRIALS[-1])
+        output = self.run(x.requires_grad_(), n, y, self.training)
+        weights = torch.linspace(1, 2, output.numel()).view(output.shape)  # each sample counts otherwise
+        (output * weights).sum().backward()
+        gradients, self.trial = self.trial, None
+        return [x.grad, *gradients]
 
     def check_gradients(self, output):
         """Refuses a module one of whose gradients is sparse or missing."""
@@ -157,6 +190,14 @@ class Trial(Module):
     def refused_twice(self, i):
         return self.refused(f"parameter {self.names[i]} gets its gradient in two parts; give checkpoint() "
                             "use_reentrant=False")
+
+
+def same_gradient(a, b, largest):
+    """Reports whether two gradients agree to 0.1 % of their largest value. Of values below a hundredth of
+    the largest of all gradients, as those of a shift before batch norm, the difference counts beside that."""
+    if a is None or b is None:
+        return a is b
+    return bool((a - b).abs().max() <= 1e-3 * max(float(a.abs().max()), 0.01 * largest))
 
 
 def outputs(torch):

@@ -5,7 +5,7 @@ import mmap
 import os
 import zlib
 
-from . import export
+from . import export, graph
 from .optimizer import Optimizer
 from .refused import Refused
 from .state import kind, listed, read_state
@@ -29,7 +29,7 @@ class Worker(Trial):
         cost = self.try_module()
         slots = self.optimizer and len(self.optimizer.entries)
         return {**self.layout(), "buckets": self.buckets, "own_loss": self.takes_labels, "slots": slots,
-                "cost": cost, "torch": self.torch.__version__}
+                "cost": cost, "torch": self.torch.__version__, "onnx": graph.possible()}
 
     def map(self, request):
         """Maps more of the shared memory."""
@@ -88,6 +88,10 @@ class Worker(Trial):
         self.read_running(self.torch.tensor(request.get("running", [])))
         return {"left_out": export.write(self, request.get("scaling", []), request.get("units", []),
                                          request["file"])}
+
+    def graph(self, request):
+        """Writes the module as ONNX without its values, which it changes, or says why it cannot."""
+        return {"left_out": graph.write(self, request["file"])}
 
     def step(self, request):
         """Takes a step of the user's optimizer."""
@@ -168,8 +172,6 @@ class Worker(Trial):
         while self.next < len(self.buckets) and self.missing[self.next] == 0:
             self.reply({"pass": p.number, "bucket": self.next})
             self.next += 1
-
-    # Statistics of batch norm: of a group, the number of samples, then mean and variance of each norm.
 
     # Statistics of batch norm: of a group, the number of samples, then mean and variance of each norm. They
     # are written as data, because autograd counts changes between the passes of a group, which may be those
