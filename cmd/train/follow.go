@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -66,7 +69,7 @@ func (f *flags) openStream(ctx context.Context, in io.Reader, log io.Writer) (j 
 	if err != nil {
 		return j, "", err
 	}
-	w := &waits{log: log, folder: f.table.follow}
+	w := &waits{log: log, what: awaited(data)}
 	var found *infer.Table
 	j, f.stream, f.opened, found, err = infer.Follow(ctx, r, data, feed, w.waiting)
 	if err != nil {
@@ -76,10 +79,29 @@ func (f *flags) openStream(ctx context.Context, in io.Reader, log io.Writer) (j 
 		return j, "", interrupted(ctx, err, false)
 	}
 	if err != nil {
-		return j, "", &cli.Error{Err: err, Hint: infer.Hint(err)}
+		return j, "", &cli.Error{Err: err, Hint: withKept(infer.Hint(err), data)}
 	}
 	note = fmt.Sprintf("columns and scaling are those of %s: %s", f.stream.First(), describeTable(found))
+	if found.Rows < fewRows {
+		note += fmt.Sprintf("; these are %d rows, and the size of batches follows from them, too: %d and "+
+			"more are better", found.Rows, fewRows)
+	}
 	return j, note, nil
+}
+
+// fewRows is the number of rows of the first file below which a note says that they are few.
+const fewRows = 1000
+
+// withKept adds to a hint, if rows of a source are kept, that they are, because a producer that begins again
+// would send them twice.
+func withKept(hint string, data job.Data) string {
+	kept, err := filepath.Glob(filepath.Join(data.Path, "0*"))
+	if data.From == "" || err != nil || len(kept) == 0 {
+		return hint
+	}
+	const form = "the rows that came are in %s, and are used first when you begin again: remove the folder " +
+		"if they are sent again"
+	return strings.TrimPrefix(hint+"; "+fmt.Sprintf(form, data.Path), "; ")
 }
 
 // startFeed begins to bring the rows of data, if these have a source, and says after which they come.
@@ -106,6 +128,10 @@ var notWithFollow = []string{"epochs", "validation", "delay", "delay-dense", "ho
 func (f *flags) checkBeforeStream(given *pflag.FlagSet) error {
 	j := job.AdultIncome() // any
 	j.Data.Kind, j.Data.Complete = job.KindFollow, f.table.complete
+	if info, err := os.Stat(f.table.follow); err == nil && info.Mode().IsRegular() {
+		return cli.UsageError("train on a file with --data, or send it: --follow - < FILE", "--follow %s: "+
+			"it is a file, and files arrive in a folder", f.table.follow)
+	}
 	from := f.table.spooled(f.out)
 	if from.Path == "" {
 		return cli.UsageError("name the results with --out: the rows are kept beside them, until a "+
@@ -134,10 +160,25 @@ func (f *flags) checkBegins() error {
 	if f.out == "" {
 		return nil
 	}
+	command := fmt.Sprintf("--resume %s --out %s%s", quoted(f.out), quoted(nextFolder(f.out)),
+		f.checkpoints.givenAgain())
 	if err := cli.CheckNew(f.out); err != nil {
+		folder, some := checkpointsOf(f.out)
+		if errors.Is(err, cli.ErrNotEmpty) && folder != "" && some == nil {
+			return cli.UsageError("continue it with "+command+", or give --out a new folder", "--out %s: it "+
+				"has the results of a training", f.out)
+		}
 		return err
 	}
 	left, running, err := unfinished(f.out)
+	if begin := f.checkpoints.begin; err == nil && begin != nil {
+		results, failed := resultsOf(begin.Folder())
+		err = failed
+		left = slices.DeleteFunc(left, func(name string) bool {
+			absolute, _ := filepath.Abs(name) // an error is one of Getwd, which resultsOf has had
+			return absolute == results
+		})
+	}
 	switch {
 	case err != nil:
 		return err
@@ -145,9 +186,9 @@ func (f *flags) checkBegins() error {
 		return cli.UsageError("give --out another folder", "--out %s: the training with these results is "+
 			"still running", f.out)
 	case len(left) > 0:
-		return cli.UsageError(fmt.Sprintf("continue it with --resume %s --out %s, or move %s away to begin "+
-			"another", quoted(f.out), quoted(nextFolder(f.out)), quoted(left[0])),
-			"--out %s: a training with these results was killed, and has checkpoints", f.out)
+		return cli.UsageError(fmt.Sprintf("continue it with %s, or move %s away to begin another", command,
+			quoted(left[0])), "--out %s: a training with these results was killed, and has checkpoints",
+			f.out)
 	}
 	return nil
 }
@@ -174,7 +215,7 @@ func (f *flags) checkFollow(j *job.Job, given *pflag.FlagSet) error {
 
 // follow trains on rows as they arrive, until it is interrupted.
 func (p *program) follow(ctx context.Context, folder *cli.Folder, j job.Job, f flags) error {
-	w := &waits{log: p.stderr, folder: j.Data.Path}
+	w := &waits{log: p.stderr, what: awaited(j.Data)}
 	if err := p.openFollowed(ctx, &j, &f, w); err != nil {
 		return interrupted(ctx, err, false)
 	}
@@ -203,6 +244,9 @@ func (p *program) follow(ctx context.Context, folder *cli.Folder, j job.Job, f f
 	}
 	command, err := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+f.checkpoints.given+
 		f.checkpoints.into(f.checkpoints.last != ""))
+	if j.Data.From == job.FromInput {
+		command = "PRODUCER | " + command
+	}
 	fmt.Fprintf(p.stderr, "train: continue with: %s\n", command)
 	return err
 }
@@ -216,13 +260,13 @@ func (p *program) openFollowed(ctx context.Context, j *job.Job, f *flags, w *wai
 	feedAfter := func(taken []string) (*datasets.Feed, error) {
 		return startFeed(ctx, j.Data, dataDir, p.stdin, taken, p.stderr)
 	}
-	switch {
-	case f.stream != nil:
+	if f.stream != nil {
 		return nil
-	case c.begin == nil:
-		if err := f.checkBegins(); err != nil {
-			return err
-		}
+	}
+	if err := f.checkBegins(); err != nil {
+		return err
+	}
+	if c.begin == nil {
 		feed, err := feedAfter(nil)
 		if err == nil {
 			f.stream, f.opened, err = datasets.Follow(ctx, j.Data, dataDir, "", feed, w.waiting)
@@ -317,9 +361,22 @@ func (p *program) forget(stream *datasets.Stream, saved string) {
 
 // waits says when there have been no rows for long, each time that it is twice as long.
 type waits struct {
-	log    io.Writer
-	folder string
-	next   time.Duration // after which it says so again; 0: has not yet
+	log  io.Writer
+	what string
+	next time.Duration // after which it says so again; 0: has not yet
+}
+
+// awaited says what rows of data come in.
+func awaited(data job.Data) string {
+	switch {
+	case data.From == job.FromInput:
+		return "rows of standard input"
+	case data.FromTopic():
+		return "messages of " + data.From
+	case data.From != "":
+		return "an object in " + data.From
+	}
+	return "a file in " + data.Path
 }
 
 // waitNoted is the time after which the first line says that there are no rows.
@@ -333,7 +390,7 @@ func (w *waits) waiting(since time.Duration) {
 	if since < w.next {
 		return
 	}
-	fmt.Fprintf(w.log, "train: waits for a file in %s, for %v so far\n", w.folder, since.Round(time.Second))
+	fmt.Fprintf(w.log, "train: waits for %s, for %v so far\n", w.what, since.Round(time.Second))
 	for w.next <= since {
 		w.next *= 2
 	}
@@ -342,7 +399,7 @@ func (w *waits) waiting(since time.Duration) {
 // over notes that there are rows again.
 func (w *waits) over() {
 	if w.next > waitNoted {
-		fmt.Fprintf(w.log, "train: there are rows in %s again\n", w.folder)
+		fmt.Fprintln(w.log, "train: rows come again")
 	}
 	w.next = 0
 }

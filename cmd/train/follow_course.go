@@ -251,7 +251,15 @@ func (c *course) summary() string {
 // writeText prints the result.
 func (c *course) writeText(w io.Writer, result *train.Result) {
 	cli.Paragraph(w, fmt.Sprintf("%s: %s. This run has trained %s in %s%s.", c.job.Training.Mode, c.summary(),
-		plural(result.Samples, "row"), plural(result.Steps, "step"), c.dropped()), "  ")
+		plural(result.Samples, "row"), plural(result.Steps, "step"), c.dropped()+expired(result)), "  ")
+}
+
+// expired says how many rows of embeddings have gone, if some have.
+func expired(result *train.Result) string {
+	if result.ExpiredRows == 0 {
+		return ""
+	}
+	return "; " + plural(result.ExpiredRows, "embedding row") + " expired"
 }
 
 // dropped says how many bad rows this run has left out, if there are some.

@@ -155,6 +155,7 @@ func TestAKilledPipeGoesOnWithItsBits(t *testing.T) {
 	}
 	first := filepath.Join(place, "0")
 	refused(begin("0"), "--out "+first+": a training with these results was killed, and has checkpoints "+
-		"train: hint: continue it with --resume "+first+" --out "+first+"-2, or move ")
+		"train: hint: continue it with --resume "+first+" --out "+first+"-2 --checkpoint-every '4 steps' "+
+		"--keep-checkpoints 1, or move ")
 	refused(startPiping(t, first+"-again", "--resume", first), "are gone, as another training has used them")
 }

@@ -75,7 +75,7 @@ type Column struct {
 // nothing.
 func (c Column) Remark() string {
 	odd := c.Use == Number && (c.style != decode.DecimalPoint || c.signs) || c.Use == ID && c.whole
-	if odd || c.remarkable {
+	if odd || c.remarkable || c.Use == ID && c.Why == idsWithWeights {
 		return c.Why
 	}
 	return ""

@@ -248,7 +248,7 @@ func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column
 	case v.kind != decode.Text && isList && !v.parts.texts && v.parts.fractions > 0:
 		c.Why = "lists of numbers, not of ids"
 	case v.hasWeights(filled):
-		c.Use, c.Why = ID, "lists of ids with weights"
+		c.Use, c.Why = ID, idsWithWeights
 		c.Separator, c.WeightSeparator = listSeparator, weightSeparator
 	case v.kind == decode.List:
 		c.Use, c.Why, c.Separator = ID, "lists of ids", v.separator
@@ -263,6 +263,9 @@ func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column
 	}
 	return c
 }
+
+// idsWithWeights describes a column of lists of ids with weights.
+const idsWithWeights = "lists of ids with weights"
 
 // hasWeights reports whether all values, of which a number are filled, are lists of ids with weights, as in
 // rock:0.5|pop:1. Parquet files have weights in columns of their own.
