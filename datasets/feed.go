@@ -30,8 +30,8 @@ type Feed struct {
 	ended    bool            // no further file comes
 	failed   error           // why, if the source has not ended by itself
 	stopped  bool
-	received int    // lines of the input that an earlier program has left in files or trained on
-	cut      func() // ends the file that is written; nil if the source has whole ones
+	received int          // lines of the input that an earlier program has left in files or trained on
+	cut      func() error // ends the file that is written; nil if the source has whole ones
 }
 
 // aheadMost is the number of files that are brought before they are trained on. A source that is faster
@@ -93,12 +93,15 @@ func (f *Feed) Stop() error {
 	if f.stopped {
 		return nil
 	}
+	var err error
 	if f.cut != nil {
-		f.cut()
+		if err = f.cut(); err != nil {
+			err = fmt.Errorf("datasets: the last rows of %s: %w", f.from, err)
+		}
 	}
 	f.stopped = true
 	f.changed.Broadcast()
-	return f.lock.Close()
+	return errors.Join(err, f.lock.Close())
 }
 
 // Received returns the number of lines of the standard input, without a header, or of messages of a topic

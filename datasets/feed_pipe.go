@@ -100,10 +100,11 @@ func (p *pipe) headerLines(extension string) int {
 
 // recoverPart goes on with a file that a killed program was writing. A last row that is torn is removed.
 func (p *pipe) recoverPart() error {
+	if _, err := os.Stat(filepath.Join(p.folder, positionName)); err == nil {
+		return fmt.Errorf("%s: its rows are those of a topic: name another folder", p.folder)
+	}
 	entries, err := os.ReadDir(p.folder)
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool {
-		return !strings.HasSuffix(e.Name(), partName)
-	})
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !isPart(e) })
 	if err != nil || len(entries) == 0 {
 		return err
 	}
@@ -364,19 +365,21 @@ func (p *pipe) write(rows []byte) (err error) {
 
 // takeRest writes the rows that were read and not written, as there was no room for further files, and ends
 // the file in hand. The caller holds mu.
-func (p *pipe) takeRest() {
+func (p *pipe) takeRest() error {
 	if p.ended {
-		return
+		return nil
 	}
 	end := 0
 	if p.rowsEnd != nil {
 		end = p.rowsEnd(p.pending)
 	}
 	if end > 0 {
-		p.fail(p.write(p.pending[:end]))
+		if err := p.write(p.pending[:end]); err != nil {
+			return err
+		}
 		p.pending = p.pending[end:]
 	}
-	p.fail(p.cutFile())
+	return p.cutFile()
 }
 
 // startTimer ends the file in hand after a time.

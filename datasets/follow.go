@@ -92,7 +92,7 @@ func FollowOn(data job.Data, dataDir, ledger string, feed func(taken []string) (
 	}
 	for _, a := range s.ledger.arrivals {
 		if err := s.checkUnchanged(&a); err != nil {
-			return nil, nil, err
+			return nil, nil, errors.Join(err, s.feed.Stop())
 		}
 	}
 	return s, s.dataset(), nil

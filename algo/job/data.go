@@ -169,8 +169,12 @@ func (d *Data) validateURLs() error {
 		_, address, _ := strings.Cut(c.path, "://")
 		bucket, _, _ := strings.Cut(address, "/")
 		if IsURL(c.path) && strings.Contains(bucket, "@") {
+			account := "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+			if strings.HasPrefix(c.path, "kafka") {
+				account = "?sasl=… with TANDEM_KAFKA_USER and TANDEM_KAFKA_PASSWORD"
+			}
 			return fmt.Errorf("%s: a URL with a user or a key, which results would show: leave it out, and "+
-				"set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", c.key)
+				"set %s", c.key, account)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ const (
 // FromInput is the value of Data.From for rows on standard input.
 const FromInput = "-"
 
-// Block says where rows on standard input are cut: at what comes first.
+// Block says where rows on standard input, or messages of a topic, are cut: at what comes first.
 type Block struct {
 	// Rows is the number of lines after which a file ends; 0: 10,000.
 	Rows int `yaml:"rows,omitempty"`

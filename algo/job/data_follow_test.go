@@ -41,6 +41,7 @@ func TestFollowIsValidated(t *testing.T) {
 		"data.complete: only used": func(j *Job) { j.Data.Kind, j.Data.Complete = KindCSV, CompleteRenamed },
 		`data.from: "gs://b"`:      func(j *Job) { j.Data.From = "gs://b" },
 		"data.from: a URL with":    func(j *Job) { j.Data.From = "s3://key:secret@bucket/clicks/" },
+		"with TANDEM_KAFKA_USER":   func(j *Job) { j.Data.From = "kafka://me:secret@broker:9092/clicks" },
 		"data.from, block: only":   func(j *Job) { j.Data.Kind, j.Data.From = KindCSV, FromInput },
 		"data.parquet: the rows of from": func(j *Job) {
 			j.Data.From, j.Data.CSV, j.Data.Parquet = FromInput, nil, j.Data.CSV

@@ -225,7 +225,7 @@ func (p *program) follow(ctx context.Context, folder *cli.Folder, j job.Job, f f
 		return err
 	}
 	result, err := p.trainArriving(ctx, j, f, folder.Path(), course)
-	if err = errors.Join(err, course.close()); err != nil {
+	if err = errors.Join(err, course.close(), f.stream.Close()); err != nil {
 		return p.rescue(folder, j, f.checkpoints, interrupted(ctx, err, f.checkpoints.last != ""))
 	}
 	place := f.checkpoints.resume

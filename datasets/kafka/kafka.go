@@ -38,14 +38,14 @@ import (
 func init() { input.RegisterTopics("kafka", open) }
 
 const (
+	// patience is how long the brokers may give no answer before reading fails: a restart takes less.
+	patience = 2 * time.Minute
 	// askTimeout bounds a question to the brokers.
 	askTimeout = 10 * time.Second
 	// pollTime is how long Next waits for messages.
 	pollTime = time.Second
 	// askEvery is how often the brokers are asked for new partitions.
 	askEvery = 2 * time.Second
-	// attempts is how often a question may fail in a row before reading fails, a minute at most.
-	attempts = 5
 	// batchMost is the number of messages that Next returns at most.
 	batchMost = 10_000
 )
@@ -56,10 +56,11 @@ const userVariable, passwordVariable = "TANDEM_KAFKA_USER", "TANDEM_KAFKA_PASSWO
 // topic is an input.Topic.
 type topic struct {
 	name     string
+	id       string
 	client   *kgo.Client
 	known    map[int32]bool // partitions
 	asked    time.Time
-	failures int
+	answered time.Time
 }
 
 // open is what input.RegisterTopics takes.
@@ -89,7 +90,10 @@ func open(ctx context.Context, address string, next map[int32]int64) (input.Topi
 	if len(next) == 0 && latest {
 		maps.Copy(next, end)
 	}
-	t := &topic{name: name, known: map[int32]bool{}, asked: time.Now()}
+	t := &topic{name: name, known: map[int32]bool{}, asked: time.Now(), answered: time.Now()}
+	if t.id, err = idOf(ctx, client, name); err != nil {
+		return nil, err
+	}
 	begin := map[int32]kgo.Offset{}
 	for partition, offset := range first {
 		if _, has := next[partition]; !has {
@@ -101,6 +105,18 @@ func open(ctx context.Context, address string, next map[int32]int64) (input.Topi
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{name: begin}),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))...)
 	return t, err
+}
+
+// idOf returns the id of a topic; "" where brokers give none.
+func idOf(ctx context.Context, client *kgo.Client, name string) (string, error) {
+	all, err := kadm.NewClient(client).ListTopics(ctx, name)
+	if err != nil {
+		return "", explain(err)
+	}
+	if id := all[name].ID; id != (kadm.TopicID{}) {
+		return id.String(), nil
+	}
+	return "", nil
 }
 
 // parse returns what a URL says: options of a client, a topic, and whether it begins with the messages to
@@ -188,51 +204,53 @@ func check(next, first, end map[int32]int64) error {
 	return nil
 }
 
+// ID implements input.Topic.
+func (t *topic) ID() string { return t.id }
+
 // Next implements input.Topic.
-func (t *topic) Next(ctx context.Context) ([]input.Message, error) {
+func (t *topic) Next(ctx context.Context) (all []input.Message, added map[int32]int64, err error) {
 	poll, cancel := context.WithTimeout(ctx, pollTime)
 	defer cancel()
 	fetches := t.client.PollRecords(poll, batchMost)
 	for _, failed := range fetches.Errors() {
 		if !errors.Is(failed.Err, context.DeadlineExceeded) && !errors.Is(failed.Err, context.Canceled) {
-			return nil, fmt.Errorf("partition %d: %w", failed.Partition, explain(failed.Err))
+			return nil, nil, fmt.Errorf("partition %d: %w", failed.Partition, explain(failed.Err))
 		}
 	}
-	all := make([]input.Message, 0, fetches.NumRecords())
 	fetches.EachRecord(func(r *kgo.Record) {
 		all = append(all, input.Message{Partition: r.Partition, Offset: r.Offset, Value: r.Value})
 	})
 	if time.Since(t.asked) < askEvery || ctx.Err() != nil {
-		return all, nil
+		return all, nil, nil
 	}
-	err := t.addPartitions(ctx)
-	if t.asked, t.failures = time.Now(), t.failures+1; err == nil || len(all) > 0 {
-		t.failures = 0
+	added, err = t.newPartitions(ctx)
+	if t.asked = time.Now(); err == nil || len(all) > 0 {
+		t.answered = t.asked
 	}
-	if t.failures < attempts {
+	if time.Since(t.answered) < patience {
 		err = nil
 	}
-	return all, err
+	return all, added, err
 }
 
-// addPartitions begins to read partitions that are new, with their first message.
-func (t *topic) addPartitions(ctx context.Context) error {
+// newPartitions begins to read partitions that are new, with their first message.
+func (t *topic) newPartitions(ctx context.Context) (map[int32]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	first, err := offsets(kadm.NewClient(t.client).ListStartOffsets(ctx, t.name))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	added := map[int32]kgo.Offset{}
+	maps.DeleteFunc(first, func(partition int32, _ int64) bool { return t.known[partition] })
+	if len(first) == 0 {
+		return nil, nil
+	}
+	begin := map[int32]kgo.Offset{}
 	for partition, offset := range first {
-		if !t.known[partition] {
-			t.known[partition], added[partition] = true, kgo.NewOffset().At(offset)
-		}
+		t.known[partition], begin[partition] = true, kgo.NewOffset().At(offset)
 	}
-	if len(added) > 0 {
-		t.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{t.name: added})
-	}
-	return nil
+	t.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{t.name: begin})
+	return first, nil
 }
 
 // Close implements io.Closer.

@@ -141,6 +141,19 @@ func killed(t *testing.T, folder string) string {
 	if err := os.CopyFS(left, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
+	entries, err := os.ReadDir(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		info, err := os.Stat(filepath.Join(folder, e.Name()))
+		if err == nil {
+			err = os.Chtimes(filepath.Join(left, e.Name()), info.ModTime(), info.ModTime())
+		}
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
 	return left
 }
 
@@ -176,6 +189,7 @@ func TestEveryMessageComesOnce(t *testing.T) {
 	if n := len(users(t, folder)); n != 45 {
 		t.Errorf("%d rows behind the end, want 45", n)
 	}
+	unnamed := killed(t, folder)
 	for name, folder := range map[string]string{"stopped": folder, "killed": before} {
 		feed := start(t, c.data(folder, 5))
 		until(t, func() bool { return len(users(t, folder)) == 45 })
@@ -186,13 +200,13 @@ func TestEveryMessageComesOnce(t *testing.T) {
 	}
 	// The name is given last, so a kill before it leaves what says where the topic goes on ahead of the
 	// files.
-	last := filepath.Join(folder, "000000000040.jsonl")
+	last := filepath.Join(unnamed, "000000000040.jsonl")
 	if err := os.Rename(last, last+".part"); err != nil {
 		t.Fatal(err)
 	}
-	start(t, c.data(folder, 5))
-	until(t, func() bool { return len(users(t, folder)) == 45 })
-	c.complete("killed before the name", folder)
+	start(t, c.data(unnamed, 5))
+	until(t, func() bool { return len(users(t, unnamed)) == 45 })
+	c.complete("killed before the name", unnamed)
 }
 
 // complete checks that a folder has the messages that were sent, each once.
@@ -264,6 +278,149 @@ func TestPartitionsAreAdded(t *testing.T) {
 	}
 }
 
+// Messages of transactions that were aborted are no rows.
+func TestAbortedTransactionsAreNotSeen(t *testing.T) {
+	c := newCluster(t, 1)
+	producer, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(c.brokers, ",")...),
+		kgo.TransactionalID(c.topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(producer.Close)
+	for user, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
+		if err := producer.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		one := c.record(0, fmt.Appendf(nil, `{"user":"%d","click":0}`, user))
+		if err := producer.ProduceSync(t.Context(), one).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if err := producer.EndTransaction(t.Context(), end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := t.TempDir()
+	start(t, c.data(folder, 2))
+	until(t, func() bool { return len(users(t, folder)) == 2 })
+	if got := users(t, folder); !slices.Equal(got, []string{"0", "2"}) {
+		t.Errorf("users %q", got)
+	}
+}
+
+// A topic goes on behind messages that make no row, and with partitions that are new, also where the program
+// has ended before a file had them: what retention has dropped since is an error if it was not read.
+func TestOffsetsWithoutRowsAreKept(t *testing.T) {
+	c := newCluster(t, 1)
+	folder := filepath.Join(t.TempDir(), "rows")
+	c.send(0, 2)
+	feed := start(t, c.data(folder, 2))
+	until(t, func() bool { return len(users(t, folder)) == 2 })
+	c.produce(c.record(0, nil), c.record(0, nil))
+	position := func() string {
+		text, _ := os.ReadFile(filepath.Join(folder, ".topic.json"))
+		return string(text)
+	}
+	until(t, func() bool { return strings.Contains(position(), `"after":{"lines":2,"next":{"0":4}}`) })
+	if _, err := kadm.NewClient(c.client).CreatePartitions(t.Context(), 1, c.topic); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool { return strings.Contains(position(), `"next":{"0":4,"1":0}`) })
+	c.client.ForceMetadataRefresh()
+	until(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		one := c.record(1, []byte(`{"user":"1-0","click":0}`))
+		return c.client.ProduceSync(ctx, one).FirstErr() == nil
+	})
+	left := killed(t, folder)
+	if err := feed.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	c.forget(0, 4)
+	c.forget(1, 1)
+	if _, err := datasets.StartFeed(t.Context(), c.data(left, 5), "", nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "partition 1: messages 0 to 0 are gone") {
+		t.Error(err)
+	}
+}
+
+// forget drops the messages of a partition before an offset, as retention does.
+func (c *cluster) forget(partition int32, offset int64) {
+	c.t.Helper()
+	var gone kadm.Offsets
+	gone.Add(kadm.Offset{Topic: c.topic, Partition: partition, At: offset})
+	if _, err := kadm.NewClient(c.client).DeleteRecords(c.t.Context(), gone); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// A training that is killed goes on from its ledger with every message once, where files that checkpoints
+// need no more are gone. A topic that is faster than the training waits for it.
+func TestATrainingOfATopicGoesOn(t *testing.T) {
+	c := newCluster(t, 2)
+	c.send(0, 40)
+	folder, place := filepath.Join(t.TempDir(), "rows"), t.TempDir()
+	data, j := c.data(folder, 2), job.Default()
+	j.Training.GlobalBatch = 2
+	var got []uint64
+	read := func(s *datasets.Stream, rows int) {
+		until(t, func() bool {
+			block, _, _, err := s.Next(s.Steps())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if block != nil {
+				got = append(got, block.Slots[0].IDs...)
+			}
+			return len(got) >= rows
+		})
+	}
+	feed := start(t, data)
+	s, set, err := datasets.Follow(t.Context(), data, "", "", feed, func(time.Duration) {})
+	if err == nil {
+		err = s.Begin(&j, filepath.Join(place, "1"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, set.Train.Slots[0].IDs...)
+	time.Sleep(50 * time.Millisecond)
+	if n := len(users(t, folder)); n > 2+2*8 {
+		t.Errorf("%d rows in files, one of which was taken", n)
+	}
+	read(s, 20)
+	if err := s.Forget(6); err != nil {
+		t.Fatal(err)
+	}
+	left := killed(t, folder)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data.Path = left
+	again := func(taken []string) (*datasets.Feed, error) {
+		return datasets.StartFeed(t.Context(), data, "", nil, taken)
+	}
+	s, _, err = datasets.FollowOn(data, "", filepath.Join(place, "1"), again)
+	if err == nil {
+		err = s.Begin(&j, filepath.Join(place, "2"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.send(1, 3)
+	read(s, 42) // of 43: the last one waits for another
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[uint64]bool{}
+	for _, id := range got {
+		if seen[id] {
+			t.Errorf("an id comes twice")
+		}
+		seen[id] = true
+	}
+}
+
 // What cannot be read is an error that says what to do, at once or, where it comes later, from the stream.
 func TestTopicsThatCannotBeRead(t *testing.T) {
 	c := newCluster(t, 1)
@@ -296,20 +453,18 @@ func TestTopicsThatCannotBeRead(t *testing.T) {
 		t.Error(err)
 	}
 	c.send(0, 10)
-	var gone kadm.Offsets
-	gone.Add(kadm.Offset{Topic: c.topic, Partition: 0, At: 15})
-	if _, err := kadm.NewClient(c.client).DeleteRecords(t.Context(), gone); err != nil {
-		t.Fatal(err)
-	}
+	c.forget(0, 15)
 	if _, err := datasets.StartFeed(t.Context(), c.data(folder, 5), "", nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "partition 0: messages 10 to 14 are gone") {
 		t.Error(err)
 	}
 	text := newCluster(t, 1)
-	text.produce(text.record(0, []byte("a,b")))
+	for range 5 {
+		text.produce(text.record(0, []byte("a,b")))
+	}
 	data := text.data(t.TempDir(), 5)
 	_, _, err := datasets.Follow(t.Context(), data, "", "", start(t, data), func(time.Duration) {})
-	if err == nil || !strings.Contains(err.Error(), "partition 0, offset 0: it is no JSON") {
+	if err == nil || !strings.Contains(err.Error(), "000000000000.jsonl:1: bad row: no JSON") {
 		t.Error(err)
 	}
 }

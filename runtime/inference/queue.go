@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/numeric/batch"
 	"tandem/runtime/checkpoint"
 )
@@ -137,7 +138,8 @@ func (q *Queue) compute(together []*pending, joined *batch.Batch) {
 		join(joined, q.model.schema.Slots, live)
 	}
 	predictions, err := q.model.Predict(rows)
-	if checkpoint.IsDamage(err) && len(live) > 1 { // a damaged row fails those alone that need it
+	// A damaged row, or a value that the network does not take, fails those alone that have it.
+	if some := checkpoint.IsDamage(err) || errors.As(err, new(*evaluation.PassError)); some && len(live) > 1 {
 		half := len(live) / 2
 		q.compute(live[:half], joined)
 		q.compute(live[half:], joined)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"runtime"
-	"sync"
 
 	"tandem/algo/numeric/model"
 )
@@ -14,9 +13,6 @@ type engine struct {
 	library *Library
 	layout  model.Layout
 	session uintptr
-
-	mu  sync.Mutex
-	err error
 }
 
 // Names of the inputs and the output of a graph, for C.
@@ -47,9 +43,10 @@ func (l *Library) Engine(graph []byte, layout model.Layout, values model.Values)
 	runtime.AddCleanup(e, func(session uintptr) { l.release(releaseSession, session) }, session)
 	in := model.Input{Samples: 1, Embeddings: make([]float32, layout.EmbeddingWidth),
 		Dense: make([]float32, layout.DenseWidth)}
-	e.NewPass(1).Forward(values.Params, values.Running, in, false)
-	if e.err != nil {
-		return nil, e.err
+	first := &pass{engine: e, logits: make([]float32, layout.Labels), tensors: new(tensors)}
+	first.Forward(values.Params, values.Running, in, false)
+	if err := first.Err(); err != nil {
+		return nil, err
 	}
 	return e, nil
 }
@@ -66,12 +63,8 @@ func (e *engine) UpdateRunning(_, _ []float32) { panic(onlyPredicts) }
 // onlyPredicts is the mistake of a caller.
 const onlyPredicts = "onnx: a graph predicts, and is not trained"
 
-// Err implements model.Engine.
-func (e *engine) Err() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.err
-}
+// Err implements model.Engine. What fails is a pass.
+func (e *engine) Err() error { return nil }
 
 // NewPass implements model.Engine.
 func (e *engine) NewPass(samplesMax int) model.Pass {
@@ -83,6 +76,15 @@ type pass struct {
 	engine  *engine
 	logits  []float32
 	tensors *tensors
+	err     error // of the samples since Err
+}
+
+// Err returns why samples could not be computed since the last call, as where a value is none that the graph
+// takes. Others can be.
+func (p *pass) Err() error {
+	err := p.err
+	p.err = nil
+	return err
 }
 
 // Forward implements model.Pass. It computes with the values of the engine.
@@ -95,9 +97,7 @@ func (p *pass) Forward(_, _ []float32, in model.Input, train bool) (logits []flo
 		return logits, 0
 	}
 	if err := p.compute(logits, in); err != nil {
-		p.engine.mu.Lock()
-		defer p.engine.mu.Unlock()
-		p.engine.err = cmp.Or(p.engine.err, err)
+		p.err = cmp.Or(p.err, err)
 		for i := range logits {
 			logits[i] = float32(math.NaN())
 		}

@@ -61,12 +61,12 @@ func TestGraphsPredict(t *testing.T) {
 					logits, _ := pass.Forward(nil, nil, in, false)
 					checkLinear(t, logits, &layout, values.Params, in)
 				}
+				if err := pass.(interface{ Err() error }).Err(); err != nil {
+					t.Error(err)
+				}
 			})
 		}
 		all.Wait()
-		if err := e.Err(); err != nil {
-			t.Error(err)
-		}
 	}
 }
 

@@ -65,8 +65,28 @@ func (p *Predictor) appendTo(dst []float32, routed route.ByDim, samples *batch.B
 			dst = append(dst, layout.Prediction(i%layout.Labels, z))
 		}
 	}
+	if pass, ok := p.pass.(fallible); ok {
+		if err := pass.Err(); err != nil {
+			return dst, &PassError{err}
+		}
+	}
 	return dst, p.engine.Err()
 }
+
+// fallible is a model.Pass that can fail to compute some samples, and can compute others afterwards.
+type fallible interface {
+	// Err returns why the calls of Forward since the last Err have failed, or nil.
+	Err() error
+}
+
+// PassError says that the network could not be computed for some samples. It can be for others.
+type PassError struct{ Err error }
+
+// Error implements error.
+func (e *PassError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *PassError) Unwrap() error { return e.Err }
 
 // resize returns values of a length, in the same memory if it suffices.
 func resize(values []float32, length int) []float32 {

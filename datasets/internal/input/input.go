@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
@@ -96,7 +97,8 @@ func New(name string, r io.Reader) (*Input, error) {
 		buffered = bufio.NewReaderSize(decoder, 1<<16)
 	}
 	begin, _ := buffered.Peek(5)
-	if other := foreign(begin); other != "" {
+	named := isJSONName(name)
+	if other := foreign(begin); other != "" && !named {
 		return nil, fmt.Errorf("%s: %s", name, other)
 	}
 	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
@@ -114,7 +116,7 @@ func New(name string, r io.Reader) (*Input, error) {
 		in.Encoding = "utf-16"
 		buffered = bufio.NewReader(unicode.UTF16(order, unicode.UseBOM).NewDecoder().Reader(buffered))
 	}
-	in.text, in.JSON = buffered, isJSONLines(buffered)
+	in.text, in.JSON = buffered, named || isJSONLines(buffered)
 	return in, nil
 }
 
@@ -156,6 +158,15 @@ func IsParquet(path string) (bool, error) {
 		return false, nil // too short; reading it as text reports other errors
 	}
 	return isParquet(magic), nil
+}
+
+// isJSONName reports whether the name of a file says that it has JSON lines, so that one whose first line is
+// bad has them, too.
+func isJSONName(name string) bool {
+	for _, compressed := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, compressed)
+	}
+	return strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".ndjson")
 }
 
 // isJSONLines reports whether a text begins with an object with a member. It reads no further than to the

@@ -11,18 +11,21 @@ import (
 type Message struct {
 	Partition int32
 	Offset    int64
-	Value     []byte // valid until the next message is read
+	Value     []byte // valid until Next is called again
 }
 
 // Topic reads the messages of all partitions of a topic, as they come. Those of a partition are in their
 // order.
 type Topic interface {
-	// Next waits for messages, for a second or so, and returns them; none if none has come.
-	Next(ctx context.Context) ([]Message, error)
+	// Next waits for messages, for a second or so, and returns them; none if none has come. Added are the
+	// partitions that are new, with the offsets at which they begin.
+	Next(ctx context.Context) (all []Message, added map[int32]int64, err error)
+	// ID tells the topic from others of its name, also from one that was deleted; "" if brokers have none.
+	ID() string
 	io.Closer
 }
 
-// OpenTopic opens the topic that a URL names, at the offsets in next by partition. It adds those of
+// topicOpener opens the topic that a URL names, at the offsets in next by partition. It adds those of
 // partitions that next lacks: all messages of a topic that has some in next, else what the URL says.
 type topicOpener func(ctx context.Context, url string, next map[int32]int64) (Topic, error)
 
