@@ -110,7 +110,10 @@ func (c *candidates) clone() candidates {
 
 // list returns the candidates, in any order.
 func (c *candidates) list() []Candidate {
-	var all []Candidate
+	if c.young.used+c.old.used == 0 {
+		return nil
+	}
+	all := make([]Candidate, 0, c.young.used+c.old.used)
 	for i, g := range []*generation{&c.young, &c.old} {
 		for _, one := range g.slots {
 			if one.Seen > 0 {
@@ -197,6 +200,9 @@ func (t *Table) AddCandidates(all []Candidate) error {
 			return fmt.Errorf("table: the sign %#x waits for a row, and no step has seen it", one.Sign)
 		case c.young.find(one.Sign, hash) >= 0 || c.old.find(one.Sign, hash) >= 0:
 			return fmt.Errorf("table: the sign %#x waits for a row twice", one.Sign)
+		}
+		one.Seen = min(one.Seen, uint8(c.count-1)) // the next step makes its row, also where fewer are asked now
+		switch {
 		case !one.Old:
 			c.insert(one, hash)
 		case c.old.used < c.most:

@@ -8,7 +8,8 @@ package table
 //
 // An Apply of gradients that were read before counts those of removed rows as evicted. The last rows move to
 // the places that become free, as in RemoveRows. Memory stays with the table, for later rows. While rows are
-// frozen, it may wait for their reader.
+// frozen, those that go or move are copied to the buffer of the freeze, so that ExpireAt waits for the reader
+// only where these are more than it has room for; a mark that is cleared takes a bit beside the buffer.
 //
 // Cost: where rows go, a read of the headers of all rows, and two probes of the index and a copy for each
 // that is removed. A mark is cleared in each that stays: the next FreezeNoted finds these changed.
@@ -35,13 +36,18 @@ func (t *Table) sweep() (removed int) {
 	t.thaw()
 	t.candidates.age()
 	defer t.lockChanges()()
-	for row := t.rows - 1; row >= 0; row-- { // the rows behind it stay, so that one of them may move here
+	for row := 0; row < t.rows; { // upward, as a reader of frozen rows, who then has passed most that go
 		if header := t.header(row); header[2]&mark != 0 {
-			t.keep(row)
+			t.keepMark(row)
 			header[2] &^= mark
+			row++
 			continue
 		}
-		t.remove(row)
+		if last := t.rows - 1; t.header(last)[2]&mark == 0 { // it goes, too, and then none has to move
+			t.remove(last)
+		} else {
+			t.remove(row)
+		}
 		removed++
 	}
 	t.evicted += removed
