@@ -40,8 +40,8 @@ func (s *Slot) CheckWeights(weights []float32) error {
 		}
 	}
 	if factor := s.Scale.WeightedFactor(weights, s.RowsPerID()); math.IsInf(float64(factor), 0) {
-		return fmt.Errorf("the weights of the %d ids are 0, or so small that their rows cannot be divided by "+
-			"the sum: leave the ids out, or give one another weight", len(weights))
+		return fmt.Errorf("the weights of the %d ids are 0, or so small that their rows cannot be divided "+
+			"by the sum: leave the ids out, or give one another weight", len(weights))
 	}
 	return nil
 }

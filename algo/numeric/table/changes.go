@@ -3,9 +3,10 @@ package table
 import "fmt"
 
 // Which rows have changed since an earlier freeze follows from the third word of their headers. An update
-// changes the count of updates, a read of a row that was not marked and a visit of eviction or expiry change the mark,
-// and nothing else changes a row that stays where it is. So a freeze that notes this word of every row, as
-// the row is read, costs the kernels of rows nothing. A place that gets another row is noted as replaced.
+// changes the count of updates, a read of a row that was not marked and a visit of eviction or expiry change
+// the mark, and nothing else changes a row that stays where it is. So a freeze that notes this word of every
+// row, as the row is read, costs the kernels of rows nothing. A place that gets another row is noted as
+// replaced.
 //
 // replaced is not the word of any header, because it lacks the valid flag. Nor is 0, which stands for a row
 // that has not been read.

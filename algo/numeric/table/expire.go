@@ -3,7 +3,8 @@ package table
 // ExpireAt removes the rows that have to go before the reads of a training step, and returns their number.
 // At every multiple of Config.Expiry it removes the rows that no LookupStep has read or created since the
 // multiple before. So a row goes after one to two times Expiry steps without a read. Steps that pass without
-// a call are made up for: a row that was not read goes with the second removal at the latest. A call for an
+// a call are made up for: a row that was not read goes with the second removal at the latest. The first call
+// of a table makes up for none, as where a model goes on with another number of PSs. A call for an
 // earlier step than the latest does nothing, nor does any without Expiry.
 //
 // An Apply of gradients that were read before counts those of removed rows as evicted. The last rows move to

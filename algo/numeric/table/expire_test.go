@@ -304,7 +304,7 @@ func TestCandidatesHaveABound(t *testing.T) {
 	if tab.Len() != 20 {
 		t.Errorf("%d rows, want those of the 20 signs that come often", tab.Len())
 	}
-	if got, want := int(tab.CandidateMemory()), most*table.CandidateBytes; got > want {
+	if got, want := int(tab.CandidateMemory()), most*43; got > want {
 		t.Errorf("candidates take %d bytes, want at most %d", got, want)
 	}
 	if err := tab.AddCandidates([]table.Candidate{{Sign: 1 << 63}}); err == nil {
@@ -337,7 +337,8 @@ func BenchmarkExpire(b *testing.B) {
 }
 
 // Rows that expire while frozen rows wait to be read do not wait for the reader: only those that go or move
-// take room in the buffer. The reader gets the rows of the moment, also where rows are read and updated again.
+// take room in the buffer. The reader gets the rows of the moment, also where rows are read and updated
+// again.
 func TestExpiryDoesNotWaitForAReader(t *testing.T) {
 	c := config()
 	c.Expiry = 10

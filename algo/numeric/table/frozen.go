@@ -120,9 +120,9 @@ func (f *Frozen) copyLocked(lo, hi int, c *Columns) {
 	f.room.Broadcast()
 }
 
-// pass returns where the next row is as it was frozen, and passes it. The third word of the header is returned
-// apart, because a mark may have been cleared since. The place may be reused as soon as the caller, which holds
-// mu, releases it.
+// pass returns where the next row is as it was frozen, and passes it. The third word of the header is
+// returned apart, because a mark may have been cleared since. The place may be reused as soon as the caller,
+// which holds mu, releases it.
 func (f *Frozen) pass() (place unsafe.Pointer, word uint32) {
 	place = f.table.place(f.next)
 	if slot := f.slots[f.next]; slot > 0 {
