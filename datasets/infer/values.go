@@ -191,8 +191,8 @@ const (
 //     once: ignored, they number the rows
 //  5. whole numbers, over 90 % of which are different: a number
 //  6. whole numbers: an id, since most are codes, and ids can follow a quantity too
-//  7. lists of numbers, some with a point, as 0.5 or 17.0: ignored, they are no ids. Lists whose elements all end in a
-//     colon and a number, some with a point: ids with weights
+//  7. lists of numbers, some with a point, as 0.5 or 17.0: ignored, they are no ids. Lists whose elements all
+//     end in a colon and a number, some with a point: ids with weights
 //  8. texts, over 90 % of which are different: ignored, test rows have values that training has not met
 //  9. texts with a bar in over a third of the values: a list of ids
 //  10. texts: an id

@@ -88,7 +88,8 @@ func TestPythonPredictsWithWeights(t *testing.T) {
 				},
 				"column": {
 					{"user,likes,tags\nu1,1,a|b\n", "column tags: the weights of 2 ids are ['1']"},
-					{"user,likes,tags\nu1,1e-39,a\n", "cannot be divided by the sum of their weights: ['1e-39']"},
+					{"user,likes,tags\nu1,1e-39,a\n",
+						"cannot be divided by the sum of their weights: ['1e-39']"},
 				},
 			}[form] {
 				path := filepath.Join(t.TempDir(), "bad.csv")
