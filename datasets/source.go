@@ -69,8 +69,8 @@ func TrainingSource(data *Dataset, j *job.Job) (*ReadAhead, error) {
 // epoch is short if globalBatch does not divide the rows; no batch spans two epochs.
 //
 // The source reads train, which must not change. It returns an error if a count is below 1,
-// there are more than 2³¹−1 steps, a slot of the schema has no dimension, or train does not
-// have the columns of the schema.
+// there are more than 2³¹−1 steps, a slot of the schema has no dimension, train does not
+// have the columns of the schema, or the weights of its ids cannot be used (batch.Schema.CheckWeights).
 //
 // Memory, with shuffling: 4 bytes per row for each of two epoch orders.
 func NewSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int, shuffleSeed *uint64) (
@@ -153,7 +153,7 @@ func checkColumns(schema *batch.Schema, b *batch.Batch) error {
 	if got := len(b.Weights); b.Weights != nil && got != b.Samples {
 		return fmt.Errorf("%d weights, want %d", got, b.Samples)
 	}
-	return nil
+	return schema.CheckWeights(b.Slots)
 }
 
 // Schema describes every batch.

@@ -321,6 +321,12 @@ func TestNewSourceErrors(t *testing.T) {
 			`slot "s" has 0 offsets, want 4`},
 		{func(s *batch.Schema, _ *batch.Batch) { s.Dense = nil }, 1, 1, "3 dense values, want 0"},
 		{func(s *batch.Schema, _ *batch.Batch) { s.Labels = nil }, 1, 1, "3 labels, want 0"},
+		{func(_ *batch.Schema, b *batch.Batch) { b.Slots[0].Weights = make([]float32, 3) }, 1, 1,
+			"slot s: 3 weights, and its ids have none"},
+		{func(s *batch.Schema, b *batch.Batch) {
+			s.Slots[0].Weighted = true
+			b.Slots[0].Weights = make([]float32, 1)
+		}, 1, 1, "slot s: 1 weights of 3 ids"},
 	} {
 		schema, rows := numberedRows(3)
 		c.change(&schema, rows)

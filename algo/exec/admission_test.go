@@ -130,7 +130,7 @@ func TestWrongWeightsAreRefused(t *testing.T) {
 			"is not a finite":                           changed(float32(math.NaN())),
 			"+Inf of an id is":                          changed(float32(math.Inf(1))),
 			"a mean needs weights of at least 0":        changed(-1),
-			"ids have weights of 0":                     make([]float32, len(good)),
+			"ids are 0, or so small":                    make([]float32, len(good)),
 		} {
 			wrong, m := *honest.payload.(*IDs), honest.m
 			wrong.Weights = weights

@@ -34,6 +34,9 @@ func (d *dataLoaderWork) read(i item) (role.Result, error) {
 	if b.Samples < 1 {
 		return role.Result{}, errors.New("the batch is empty")
 	}
+	if err := d.schema.CheckWeights(b.Slots); err != nil {
+		return role.Result{}, err
+	}
 	parts := batch.Cut(b, d.job.TotalGroups(), d.job.Roles.Ranks)
 	all := &dealt{parts: parts}
 	var r role.Result

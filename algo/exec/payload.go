@@ -169,15 +169,12 @@ type IDs struct {
 func newIDs(schema *batch.Schema, part *batch.Part, compressed bool) *IDs {
 	ids := &IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds,
 		Weights: joinWeights(schema, part.Slots)}
-	switch {
-	case compressed:
+	if compressed {
 		ids.Packed = compress.AppendIDs(nil, part.Slots)
-	case len(ids.Weights) == 0:
-		ids.Columns = part.Slots
-	default:
-		for _, own := range part.Slots {
-			ids.Columns = append(ids.Columns, batch.Jagged{Offsets: own.Offsets, IDs: own.IDs})
-		}
+		return ids
+	}
+	for _, own := range part.Slots {
+		ids.Columns = append(ids.Columns, batch.Jagged{Offsets: own.Offsets, IDs: own.IDs})
 	}
 	return ids
 }

@@ -28,11 +28,11 @@ type SlotSetting struct {
 	// Precision is the form of the values of the slot's rows, fp32, bf16 or fp16, the same for all slots of a
 	// group; absent: that of section rows.
 	Precision string `yaml:"precision,omitempty"`
-	// Expiry is that of the slot's rows, in steps, and 0 for rows that stay, the same for all slots of a
-	// group; absent: that of section rows.
+	// Expiry is the number of global steps without a read after which rows of the slot go,
+	// and 0 for rows that stay, the same for all slots of a group; absent: that of section rows.
 	Expiry *int `yaml:"expiry,omitempty"`
-	// AdmissionCount is that of the slot's rows, the same for all slots of a group; absent: that of section
-	// rows.
+	// AdmissionCount is the number of steps that read an id of the slot until the last of them
+	// gives it a row, the same for all slots of a group; absent: that of section rows.
 	AdmissionCount *int `yaml:"admission-count,omitempty"`
 	// HashStack makes the embedding of an id the sum of one row from each of several
 	// rounds, in a table of a fixed size; all slots of a group have the same.

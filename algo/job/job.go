@@ -68,10 +68,10 @@ type Rows struct {
 	// one, up to 255; until then it reads as zeros and learns nothing. 0 and 1 give it one at once. It goes
 	// with none of admission, hot rows and rows on GPUs.
 	AdmissionCount int `yaml:"admission-count,omitempty"`
-	// AdmissionCandidates bounds the ids without rows whose steps a table of a PS counts, which take up to 42
-	// bytes each. With more, or with expiry, those are forgotten that were not read for long, and begin at 0
-	// again; no id gets a row too early. 0 means 4,194,304. With more than half as many, sync equals
-	// sequential only with one PS and as many ranks.
+	// AdmissionCandidates bounds the ids without rows whose steps a table of a PS counts. Their memory grows
+	// to up to 43 bytes for each of this number, and does not shrink. With more, or with expiry, those are
+	// forgotten that were not read for long, and begin at 0 again; no id gets a row too early. 0 means
+	// 4,194,304. With more than half as many, sync equals sequential only with one PS and as many ranks.
 	AdmissionCandidates int `yaml:"admission-candidates,omitempty"`
 	// Expiry is the number of global steps after which a row goes that no step has read: at the multiples of
 	// this number the rows go that were not read since the multiple before, so after one to two times as many

@@ -12,7 +12,8 @@ import (
 
 const layout = `The result is a new folder, complete or absent:
   train.csv, test.csv   with a header; the label, the ids as hexadecimal numbers
-                        (several ids of a row are separated by "|"), the numbers
+                        (several ids of a row are separated by "|", weights
+                        stand behind them, as 6bf7:0.5), the numbers
   job.yaml              the data section of a job file that reads them
 `
 

@@ -90,7 +90,7 @@ func TestWeightsOfIDsAreInputs(t *testing.T) {
 		"a mean needs weights of at least 0": func(in map[string]any) {
 			in["tags"], in["likes"] = []string{"a", "b|c"}, []string{"1", "-1|2"}
 		},
-		"the 1 ids have weights of 0": func(in map[string]any) { in["visits"] = []float32{1, 0} },
+		"the weights of the 1 ids are 0": func(in map[string]any) { in["visits"] = []float32{1, 0} },
 		"behind \\\":\\\" stands the weight of an id: not a number": func(in map[string]any) {
 			in["user"] = []string{"a:x", "b"}
 		},

@@ -38,9 +38,9 @@ type values struct {
 type parts struct {
 	some       int  // such values
 	texts      bool // an element is no number
-	fractions  int  // elements that are numbers with a fraction
+	fractions  int  // elements that are numbers with a point
 	unweighted bool // an element does not end in a colon and a number
-	weights    int  // elements that end in a colon and a number with a fraction
+	weights    int  // elements that end in a colon and a number with a point
 }
 
 // add adds a value.
@@ -191,8 +191,8 @@ const (
 //     once: ignored, they number the rows
 //  5. whole numbers, over 90 % of which are different: a number
 //  6. whole numbers: an id, since most are codes, and ids can follow a quantity too
-//  7. lists of numbers, some with fractions: ignored, they are no ids. Lists whose elements all end in a
-//     colon and a number, some with a fraction: ids with weights
+//  7. lists of numbers, some with a point, as 0.5 or 17.0: ignored, they are no ids. Lists whose elements all
+//     end in a colon and a number, some with a point: ids with weights
 //  8. texts, over 90 % of which are different: ignored, test rows have values that training has not met
 //  9. texts with a bar in over a third of the values: a list of ids
 //  10. texts: an id

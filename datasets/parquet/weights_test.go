@@ -91,6 +91,25 @@ func wantWeighted() (want batch.Jagged) {
 	return want
 }
 
+// Whole numbers that are written with a point are ids without it, in front of a weight, too.
+func TestWholeIDsWithWeights(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "whole.csv")
+	if err := os.WriteFile(path, []byte("tags,click\n17.0:0.5|18:2.0,1\n17:1,0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data := job.Data{Kind: job.KindCSV, CSV: &job.Table{Label: "click", Slots: []job.IDColumn{
+		{Column: "tags", Separator: "|", WeightSeparator: ":", Whole: true}}}}
+	rows, err := datasets.ReadRows(data, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := datasets.CategoryID("17"), datasets.CategoryID("18")
+	got := rows.Batch.Slots[0]
+	if !slices.Equal(got.IDs, []uint64{a, b, a}) || !slices.Equal(got.Weights, []float32{0.5, 2, 1}) {
+		t.Errorf("ids %v with weights %v", got.IDs, got.Weights)
+	}
+}
+
 // Ids and weights are the same in every form, whether rows are in memory, come from cached columns, stay in
 // their file, or have no labels.
 func TestWeightsOfIDsAreThoseOfTheTable(t *testing.T) {
@@ -223,9 +242,10 @@ func TestBadWeightsOfIDs(t *testing.T) {
 		{inColumn, "rock|pop,-1|1,0", "", job.PoolSum, true},
 		{inColumn, "rock|pop,-1|1,0", "", job.PoolSqrt, true},
 		{inColumn, "rock|pop,-1|2,0", `column tags: "[-1 2]": an id has the weight -1`, job.PoolMean, false},
-		{inColumn, "rock|pop,0|0,0", `column tags: "[0 0]": the 2 ids have weights`, job.PoolMean, false},
-		{inColumn, "rock|pop,0|0,0", "the 2 ids have weights of 0", job.PoolSqrt, false},
-		{inColumn, "rock,1e-45,0", "have weights of 0", job.PoolMean, false},
+		{inColumn, "rock|pop,0|0,0", `column tags: "[0 0]": the weights of the 2 ids are 0`, job.PoolMean,
+			false},
+		{inColumn, "rock|pop,0|0,0", "the weights of the 2 ids are 0", job.PoolSqrt, false},
+		{inColumn, "rock,1e-45,0", "ids are 0, or so small", job.PoolMean, false},
 		{inColumn, "rock|pop,0|0,0", "", "", true},
 		{inColumn, "rock|pop,0|1,0", "", job.PoolMean, true},
 		{inline, "rock:|pop,1,0", `column tags: "rock:": behind ":" stands the weight`, "", false},
@@ -275,7 +295,7 @@ func TestBadWeightsOfIDsInParquet(t *testing.T) {
 			"2 weights, and the row has 1 ids"},
 		"NaN": {weightedRow{Tags: two, Likes: []float32{1, float32(math.NaN())}}, "",
 			`column likes: "NaN": not a finite`},
-		"zeros": {weightedRow{Tags: two, Likes: []float32{0, 0}}, job.PoolMean, "ids have weights of 0"},
+		"zeros": {weightedRow{Tags: two, Likes: []float32{0, 0}}, job.PoolMean, "ids are 0, or so small"},
 		"negative": {weightedRow{Tags: two, Likes: []float32{2, -1}}, job.PoolMean,
 			"a mean needs weights of at least 0"},
 		"fine": {weightedRow{Tags: two, Likes: []float32{2, -1}}, job.PoolSqrt, ""},

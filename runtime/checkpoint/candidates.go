@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"tandem/algo/numeric/table"
@@ -90,9 +91,16 @@ func decodeCandidates(data []byte) (all []table.Candidate, err error) {
 }
 
 // restoreCandidates gives the tables of this process the candidates of the model. Those of a table that does
-// not count are left out.
+// not count are left out. A file is read only where a table may take some of it: with the tables and servers
+// of the model, by the process of its own table.
 func (r *rowsRestore) restoreCandidates() error {
+	if !slices.ContainsFunc(r.tables, func(t *table.Table) bool { return t != nil && t.Counts() }) {
+		return nil
+	}
 	for shelf := range r.Manifest.Rows.ByOwner() {
+		if r.stays(shelf) && r.tables[shelf] == nil {
+			continue
+		}
 		all, err := r.readCandidates(shelf)
 		if err != nil {
 			return err

@@ -62,6 +62,11 @@ func TestDamagedCandidatesAreNamed(t *testing.T) {
 				}
 			} else if _, failed := model.Restore(untrained(t, j)); failed == nil {
 				t.Errorf("%s: a training continues", what)
+			} else {
+				other := untrained(t, exectest.Job(1, 1).InMode(job.Sequential))
+				if _, err := model.Restore(other); err != nil {
+					t.Errorf("%s: a training that does not count reads candidates: %v", what, err)
+				}
 			}
 		}
 		if (err == nil) != (what == "nothing") || err != nil && !strings.Contains(err.Error(), name) {

@@ -132,9 +132,8 @@ func (r *rowsRestore) concerns(file int) bool {
 	if r.tables[file%len(r.tables)] != nil {
 		return true
 	}
-	servers := r.plan.Servers() * r.several
-	if r.sameServers() && r.sameTables() && file < servers && r.table(servers) == nil {
-		return false // a row of this PS that is not hot stays on it
+	if r.stays(file) {
+		return false
 	}
 	for sign := range r.files[file].signs() {
 		if r.tables[r.of(sign)] != nil {
@@ -142,6 +141,13 @@ func (r *rowsRestore) concerns(file int) bool {
 		}
 	}
 	return false
+}
+
+// stays reports whether all of a file belongs to the table of its number: a row of a PS that is not hot stays
+// on it.
+func (r *rowsRestore) stays(file int) bool {
+	servers := r.plan.Servers() * r.several
+	return r.sameServers() && r.sameTables() && file < servers && r.table(servers) == nil
 }
 
 // add adds the rows of a batch of a file to the tables that own them.
@@ -195,7 +201,9 @@ func ownedRows(b *table.Columns, of []int, owner, embedding int) *table.Columns 
 // setCounters sets what the tables remember besides rows. With as many PSs as the model, every owner has its
 // own counts; eviction goes on where it was if the owner has the rows that it had. With another number of
 // PSs, or of hot rows that are no longer hot, the counts are added to those of the first PS: those of a table
-// to those of the same kind of rows, or all to its first if slots share tables otherwise.
+// to those of the same kind of rows, or all to its first if slots share tables otherwise. The latest step for
+// which rows expired is that of the first PS then, too: the others take it that none was due before they go
+// on, so that a removal which a PS had not made up for is left out, and its rows may stay once more as long.
 func (r *rowsRestore) setCounters() error {
 	counters := make([]*table.Counters, len(r.tables))
 	r.inPlace = map[int]*table.Table{}

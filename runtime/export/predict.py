@@ -108,14 +108,21 @@ class Rows:
         if weights is not None:
             for sign, weight in zip(wanted, weights):
                 total += np.float32(weight) * self.row(sign)
-            by = sum(weights) if slot["mean"] else sum(w * w for w in weights) ** 0.5
-            scales = weights and (slot["mean"] or slot["sqrt_scaling"])
-            return total * np.float32(1 / by) if scales else total
+            return total * factor(slot, weights)
         for sign in wanted:
             total += self.row(sign)
         if slot["mean"]:
             return total / np.float32(max(len(wanted), 1))
         return total / np.float32(np.sqrt(max(len(wanted), 1))) if slot["sqrt_scaling"] else total
+
+
+def factor(slot, weights):
+    """Return what a sum of rows with weights is multiplied by: infinity if there is nothing to divide by."""
+    if not weights or not (slot["mean"] or slot["sqrt_scaling"]):
+        return np.float32(1)
+    by = sum(weights) if slot["mean"] else sum(w * w for w in weights) ** 0.5
+    with np.errstate(over="ignore"):
+        return np.float32(1 / by if by > 0 else np.inf)
 
 
 def all_rows(columns):
@@ -156,8 +163,8 @@ def checked(texts, ids, slot):
     weights = [float(np.float32(weight)) for weight in weights]
     if slot["mean"] and any(weight < 0 for weight in weights):
         sys.exit(f"column {slot['name']}: a mean needs weights of at least 0, and they are {texts}")
-    if weights and not any(weights) and (slot["mean"] or slot["sqrt_scaling"]):
-        sys.exit(f"column {slot['name']}: the rows would be divided by the sum of their weights, 0")
+    if np.isinf(factor(slot, weights * max(slot["hash_stack_rounds"], 1))):
+        sys.exit(f"column {slot['name']}: the rows cannot be divided by the sum of their weights: {texts}")
     return weights
 
 

@@ -81,11 +81,17 @@ func TestPythonPredictsWithWeights(t *testing.T) {
 			program := filepath.Join(exported(t, from, export.Parquet), export.ProgramFile)
 			got := strings.Fields(string(python.Run(t, nil, program, data.Path)))
 			compare(t, got[1:], predictions(t, from, data.Path), 1)
-			bad := map[string][2]string{
-				"inline": {"user,tags\nu1,a:-1|b:2\n", "weights of at least 0, and they are ['-1', '2']"},
-				"column": {"user,likes,tags\nu1,1,a|b\n", "column tags: the weights of 2 ids are ['1']"},
-			}[form]
-			if bad[0] != "" {
+			for _, bad := range map[string][][2]string{
+				"inline": {
+					{"user,tags\nu1,a:-1|b:2\n", "weights of at least 0, and they are ['-1', '2']"},
+					{"user,tags\nu1,a:1e-40\n", "cannot be divided by the sum of their weights: ['1e-40']"},
+				},
+				"column": {
+					{"user,likes,tags\nu1,1,a|b\n", "column tags: the weights of 2 ids are ['1']"},
+					{"user,likes,tags\nu1,1e-39,a\n",
+						"cannot be divided by the sum of their weights: ['1e-39']"},
+				},
+			}[form] {
 				path := filepath.Join(t.TempDir(), "bad.csv")
 				if err := os.WriteFile(path, []byte(bad[0]), 0o644); err != nil {
 					t.Fatal(err)

@@ -230,6 +230,43 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// A model whose weights of ids are in another place than those of the served one is refused.
+func TestModelsWithOtherWeightsAreRefused(t *testing.T) {
+	weighted := func(column job.IDColumn) *inference.Model {
+		m, _ := trained(t, func(j *job.Job) {
+			text := "user,tags,likes,loves,price,clicked,bought\n"
+			for i := range 200 {
+				text += fmt.Sprintf("u%d,t%d,%d,%d,1.5,%d,%d\n", i%9, i%5, 1+i%2, 1+i%3, i%3/2, i%5/4)
+			}
+			if err := os.WriteFile(j.Data.Path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			column.Column, column.Separator = "tags", "|"
+			j.Data.CSV.Slots[1] = column
+		})
+		return m
+	}
+	live := inference.NewLive(weighted(job.IDColumn{Weights: "likes"}),
+		inference.QueueLimits{Rows: 64, Waiting: 64})
+	for want, column := range map[string]job.IDColumn{
+		`id column "tags" with separator "|" with weights in column "loves", where`: {Weights: "loves"},
+		`id column "tags" with separator "|" with weights behind ":", where`:        {WeightSeparator: ":"},
+		`id column "tags" with separator "|", where`:                                {},
+	} {
+		other := weighted(column)
+		err := live.Replace(other)
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), `the served model has id column "tags" with separator "|" with `+
+				`weights in column "likes"`) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		other.Close()
+	}
+	if err := live.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Ids without a row are counted by column. A derived slot counts none, as known ids may form a new pair.
 func TestUnknownIDsAreCountedByColumn(t *testing.T) {
 	m, path := trained(t, func(j *job.Job) {

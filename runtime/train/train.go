@@ -153,13 +153,17 @@ type Recorder interface {
 }
 
 // Run trains and evaluates. If ctx ends first, Run stops all goroutines and returns the cause. Every batch of
-// the source must have at least one sample; test must have the labels of the source.
+// the source must have at least one sample; test must have the labels of the source. Weights of ids that
+// batch.Schema.CheckWeights refuses end the training with its error, in every mode.
 func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch, o Options) (*Result, error) {
 	if err := t.Validate(); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
 	}
 	if err := checkLabels(t.Model.Loss, source.Schema().Labels, test); err != nil {
 		return nil, err
+	}
+	if err := source.Schema().CheckWeights(test.Slots); err != nil {
+		return nil, fmt.Errorf("test rows: %w", err)
 	}
 	if t.Training.Mode == job.Sequential && o.Recorder != nil {
 		return nil, errNoRoles

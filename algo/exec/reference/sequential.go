@@ -138,6 +138,9 @@ func (q *Sequential) compute(step int) (gradients, error) {
 		return gradients{}, errors.New("the batch is empty")
 	}
 	t, schema := &q.job, q.source.Schema()
+	if err := schema.CheckWeights(global.Slots); err != nil {
+		return gradients{}, err
+	}
 	width := schema.EmbeddingWidth()
 
 	g := gradients{step: step, samples: global.Samples}

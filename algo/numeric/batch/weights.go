@@ -40,15 +40,15 @@ func (s *Slot) CheckWeights(weights []float32) error {
 		}
 	}
 	if factor := s.Scale.WeightedFactor(weights, s.RowsPerID()); math.IsInf(float64(factor), 0) {
-		return fmt.Errorf("the %d ids have weights of 0, by whose sum their rows would be divided: leave "+
-			"them out, or give one another weight", len(weights))
+		return fmt.Errorf("the weights of the %d ids are 0, or so small that their rows cannot be divided "+
+			"by the sum: leave the ids out, or give one another weight", len(weights))
 	}
 	return nil
 }
 
 // CheckWeights returns an error that names the slot and the sample, counted from 0, whose ids have weights
-// that Slot.CheckWeights refuses, or a slot whose weights do not fit its ids or which has none. Cost: a pass
-// over the weights.
+// that Slot.CheckWeights refuses, or a slot whose weights do not fit its ids or which has none. It panics if
+// there are fewer columns than slots. Cost: a pass over the weights.
 func (s *Schema) CheckWeights(slots []Jagged) error {
 	for i := range s.Slots {
 		slot, own := &s.Slots[i], &slots[i]

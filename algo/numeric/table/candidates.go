@@ -17,10 +17,6 @@ type Candidate struct {
 	Old  bool   // to be forgotten next, unless it is read before
 }
 
-// CandidateBytes is the most memory that one of many candidates takes, in a hash table that is between 3/8
-// and 3/4 full.
-const CandidateBytes = 16 * 8 / 3
-
 // candidates counts the steps that have read signs without rows: see Config.AdmissionCount. Signs are kept
 // whole, so none counts for another. They are in two generations, and a read moves a sign to the young one.
 // When that is full, or when rows expire, it becomes the old one, and what was in the old one is forgotten.
@@ -110,7 +106,10 @@ func (c *candidates) clone() candidates {
 
 // list returns the candidates, in any order.
 func (c *candidates) list() []Candidate {
-	var all []Candidate
+	if c.young.used+c.old.used == 0 {
+		return nil
+	}
+	all := make([]Candidate, 0, c.young.used+c.old.used)
 	for i, g := range []*generation{&c.young, &c.old} {
 		for _, one := range g.slots {
 			if one.Seen > 0 {
@@ -122,7 +121,8 @@ func (c *candidates) list() []Candidate {
 	return all
 }
 
-// generation is a hash table of candidates by linear probing; a slot that has seen nothing is empty.
+// generation is a hash table of candidates by linear probing; a slot that has seen nothing is empty. It is at
+// least 3/8 full when it has grown, so that a candidate has 43 bytes of it, and does not shrink.
 type generation struct {
 	slots []Candidate // a power of two, or none
 	used  int
@@ -179,6 +179,9 @@ func (g *generation) remove(at int) {
 // CandidateCount returns the number of signs without rows whose steps are counted.
 func (t *Table) CandidateCount() int { return t.candidates.young.used + t.candidates.old.used }
 
+// Counts reports whether the table counts the steps that read signs without rows.
+func (t *Table) Counts() bool { return t.candidates.count >= 2 }
+
 // CandidateMemory returns the memory of the signs without rows whose steps are counted.
 func (t *Table) CandidateMemory() unit.Bytes { return t.candidates.bytes() }
 
@@ -197,6 +200,9 @@ func (t *Table) AddCandidates(all []Candidate) error {
 			return fmt.Errorf("table: the sign %#x waits for a row, and no step has seen it", one.Sign)
 		case c.young.find(one.Sign, hash) >= 0 || c.old.find(one.Sign, hash) >= 0:
 			return fmt.Errorf("table: the sign %#x waits for a row twice", one.Sign)
+		}
+		one.Seen = min(one.Seen, uint8(c.count-1)) // the next step makes its row
+		switch {
 		case !one.Old:
 			c.insert(one, hash)
 		case c.old.used < c.most:

@@ -1,14 +1,12 @@
 package table
 
-import (
-	"fmt"
-	"unsafe"
-)
+import "fmt"
 
 // Which rows have changed since an earlier freeze follows from the third word of their headers. An update
-// changes the count of updates, a read of a row that was not marked and a visit of eviction change the mark,
-// and nothing else changes a row that stays where it is. So a freeze that notes this word of every row, as
-// the row is read, costs the kernels of rows nothing. A place that gets another row is noted as replaced.
+// changes the count of updates, a read of a row that was not marked and a visit of eviction or expiry change
+// the mark, and nothing else changes a row that stays where it is. So a freeze that notes this word of every
+// row, as the row is read, costs the kernels of rows nothing. A place that gets another row is noted as
+// replaced.
 //
 // replaced is not the word of any header, because it lacks the valid flag. Nor is 0, which stands for a row
 // that has not been read.
@@ -31,8 +29,8 @@ func (t *Table) Note() *Frozen {
 	f := t.FreezeNoted(nil, nil)
 	f.mu.Lock()
 	for f.next < f.rows {
-		place := f.pass()
-		f.note(f.next-1, place)
+		_, word := f.pass()
+		f.note(f.next-1, word)
 	}
 	f.mu.Unlock()
 	f.Release()
@@ -46,13 +44,13 @@ func (f *Frozen) Follows(earlier *Frozen) bool {
 		earlier.isRead()
 }
 
-// note notes a row that is read. The caller holds mu.
-func (f *Frozen) note(row int, place unsafe.Pointer) {
+// note notes the word of a row that is read. The caller holds mu.
+func (f *Frozen) note(row int, word uint32) {
 	if f.number == 0 {
 		return
 	}
 	if t := f.table; t.noted[row] != replaced {
-		t.noted[row] = (*[headerWords]uint32)(place)[2]
+		t.noted[row] = word
 	}
 }
 
@@ -63,10 +61,9 @@ func (t *Table) replace(row int) {
 	}
 }
 
-// changed reports whether a row, at a place, may differ from what the freeze before has noted. A count of
+// changed reports whether a row with a word may differ from what the freeze before has noted. A count of
 // updates at its limit says nothing.
-func (f *Frozen) changed(row int, place unsafe.Pointer) bool {
-	word := (*[headerWords]uint32)(place)[2]
+func (f *Frozen) changed(row int, word uint32) bool {
 	return row >= len(f.noted) || f.noted[row] != word || word&maxUpdates == maxUpdates
 }
 
@@ -94,10 +91,10 @@ func (f *Frozen) copySome(rows []uint32, n *int, c *Columns) bool {
 	defer f.mu.Unlock()
 	for end := min(f.next+lockedRows, f.rows); f.next < end && *n < len(rows); {
 		row := f.next
-		place := f.pass()
-		f.note(row, place)
-		if f.changed(row, place) {
-			f.table.copyRow(place, *n, c)
+		place, word := f.pass()
+		f.note(row, word)
+		if f.changed(row, word) {
+			f.table.copyRow(place, word, *n, c)
 			rows[*n] = uint32(row)
 			*n++
 		}

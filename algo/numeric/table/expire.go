@@ -3,12 +3,14 @@ package table
 // ExpireAt removes the rows that have to go before the reads of a training step, and returns their number.
 // At every multiple of Config.Expiry it removes the rows that no LookupStep has read or created since the
 // multiple before. So a row goes after one to two times Expiry steps without a read. Steps that pass without
-// a call are made up for: a row that was not read goes with the second removal at the latest. A call for an
+// a call are made up for: a row that was not read goes with the second removal at the latest. The first call
+// of a table makes up for none, as where a model goes on with another number of PSs. A call for an
 // earlier step than the latest does nothing, nor does any without Expiry.
 //
 // An Apply of gradients that were read before counts those of removed rows as evicted. The last rows move to
 // the places that become free, as in RemoveRows. Memory stays with the table, for later rows. While rows are
-// frozen, it may wait for their reader.
+// frozen, those that go or move are copied to the buffer of the freeze, so that ExpireAt waits for the reader
+// only where these are more than it has room for; a mark that is cleared takes a bit beside the buffer.
 //
 // Cost: where rows go, a read of the headers of all rows, and two probes of the index and a copy for each
 // that is removed. A mark is cleared in each that stays: the next FreezeNoted finds these changed.
@@ -35,13 +37,18 @@ func (t *Table) sweep() (removed int) {
 	t.thaw()
 	t.candidates.age()
 	defer t.lockChanges()()
-	for row := t.rows - 1; row >= 0; row-- { // the rows behind it stay, so that one of them may move here
+	for row := 0; row < t.rows; { // upward, as a reader of frozen rows, who then has passed most that go
 		if header := t.header(row); header[2]&mark != 0 {
-			t.keep(row)
+			t.keepMark(row)
 			header[2] &^= mark
+			row++
 			continue
 		}
-		t.remove(row)
+		if last := t.rows - 1; t.header(last)[2]&mark == 0 { // it goes, too, and then none has to move
+			t.remove(last)
+		} else {
+			t.remove(row)
+		}
 		removed++
 	}
 	t.evicted += removed

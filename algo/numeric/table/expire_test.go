@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"tandem/algo/numeric/internal/pooltest"
 	"tandem/algo/numeric/isa"
@@ -303,7 +304,7 @@ func TestCandidatesHaveABound(t *testing.T) {
 	if tab.Len() != 20 {
 		t.Errorf("%d rows, want those of the 20 signs that come often", tab.Len())
 	}
-	if got, want := int(tab.CandidateMemory()), most*table.CandidateBytes; got > want {
+	if got, want := int(tab.CandidateMemory()), most*43; got > want {
 		t.Errorf("candidates take %d bytes, want at most %d", got, want)
 	}
 	if err := tab.AddCandidates([]table.Candidate{{Sign: 1 << 63}}); err == nil {
@@ -333,4 +334,84 @@ func BenchmarkExpire(b *testing.B) {
 		tab.ExpireAt(2)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(1<<20), "ns/row")
+}
+
+// Rows that expire while frozen rows wait to be read do not wait for the reader: only those that go or move
+// take room in the buffer. The reader gets the rows of the moment, also where rows are read and updated
+// again.
+func TestExpiryDoesNotWaitForAReader(t *testing.T) {
+	c := config()
+	c.Expiry = 10
+	tab := mustNew(t, c)
+	signs := make([]uint64, 20_000)
+	for i := range signs {
+		signs[i] = uint64(i)
+	}
+	values := make([]float32, len(signs)*dim)
+	if err := tab.LookupStep(1, signs, values, nil); err != nil {
+		t.Fatal(err)
+	}
+	tab.ExpireAt(10)
+	if err := tab.LookupStep(11, signs[100:len(signs)-5], values[:(len(signs)-105)*dim], nil); err != nil {
+		t.Fatal(err)
+	}
+	want, waits := columnsOf(tab), 0
+	f := tab.Freeze(make([]byte, 1<<14), func(room func()) { waits++; room() })
+	released := make(chan bool)
+	go func() { // what waits for ever without it, fails below
+		defer close(released)
+		time.Sleep(50 * time.Millisecond)
+		some := table.NewColumns(1000, f.EmbeddingBytes(), f.StateBytes())
+		for first := 0; first < f.Len(); first += len(some.Signs) {
+			f.CopyRows(first, some)
+			for i, sign := range some.Signs {
+				if sign != want.Signs[first+i] || some.Read[i] != want.Read[first+i] ||
+					some.Updates[i] != want.Updates[first+i] {
+					t.Errorf("row %d is another", first+i)
+				}
+			}
+		}
+	}()
+	removed := tab.ExpireAt(20)
+	if removed != 105 || waits > 0 {
+		t.Errorf("%d rows have expired, and that has waited %d times", removed, waits)
+	}
+	again := &trainer{rand.New(rand.NewPCG(1, 2)), 20_000, 21}
+	again.batches(t, tab, 20)
+	<-released
+}
+
+// A candidate that has been seen more often than a table asks for, as one of a model that asked for more
+// steps, gets its row with the next step, and is counted as long as it waits.
+func TestCandidatesThatWereSeenOften(t *testing.T) {
+	for _, count := range []int{2, 255} {
+		c := config()
+		c.AdmissionCount = count
+		tab := mustNew(t, c)
+		all := []table.Candidate{{Sign: 1, Seen: 255}, {Sign: 2, Seen: 255, Old: true}, {Sign: 3, Seen: 1}}
+		if err := tab.AddCandidates(all); err != nil {
+			t.Fatal(err)
+		}
+		if err := tab.LookupStep(9, []uint64{1, 2}, make([]float32, 2*dim), nil); err != nil {
+			t.Fatal(err)
+		}
+		if tab.Len() != 2 || tab.CandidateCount() != 1 {
+			t.Errorf("count %d: %d rows, %d candidates, want 2 and 1", count, tab.Len(), tab.CandidateCount())
+		}
+	}
+}
+
+// A read of an earlier step than the latest of a sign counts nothing.
+func TestEarlierStepsDoNotCount(t *testing.T) {
+	c := config()
+	c.AdmissionCount = 3
+	tab := mustNew(t, c)
+	for i, step := range []int{5, 4, 5, 6, 5, 7} {
+		if err := tab.LookupStep(step, []uint64{1}, make([]float32, dim), nil); err != nil {
+			t.Fatal(err)
+		}
+		if rows := tab.Len(); rows != i/5 {
+			t.Errorf("read %d, of step %d: %d rows", i, step, rows)
+		}
+	}
 }

@@ -24,6 +24,7 @@ type Frozen struct {
 	next   int               // rows before it have been read
 	buffer []byte            // slots of one row
 	slots  []uint32          // by row: the slot with its copy + 1, or 0
+	marked []uint64          // a bit by row: it was marked, and a sweep has cleared that; nil before a sweep
 	unused []uint32          // slots that have been used and are free
 	used   int               // slots that have been used
 	copied int               // rows, so far
@@ -41,7 +42,7 @@ const lockedRows = 256
 // down to whole rows; an empty one holds as many as are needed to change rows at all. Wait, if not nil, is
 // called in place of a function that returns when there is room in the buffer, which it must call.
 //
-// Memory: 4 bytes a row besides the buffer, and 16 bytes a candidate.
+// Memory: 4 bytes a row besides the buffer, a bit more once rows expire, and 16 bytes a candidate.
 func (t *Table) Freeze(buffer []byte, wait func(room func())) *Frozen {
 	if t.frozen != nil && !t.frozen.isRead() {
 		panic("table: it is frozen already")
@@ -112,23 +113,28 @@ func (f *Frozen) copyLocked(lo, hi int, c *Columns) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := lo; i < hi; i++ {
-		place := f.pass()
-		f.note(f.next-1, place)
-		f.table.copyRow(place, i, c)
+		place, word := f.pass()
+		f.note(f.next-1, word)
+		f.table.copyRow(place, word, i, c)
 	}
 	f.room.Broadcast()
 }
 
-// pass returns where the next row is as it was frozen, and passes it. The place may be reused as soon as the
-// caller, which holds mu, releases it.
-func (f *Frozen) pass() unsafe.Pointer {
-	place := f.table.place(f.next)
+// pass returns where the next row is as it was frozen, and passes it. The third word of the header is
+// returned apart, because a mark may have been cleared since. The place may be reused as soon as the caller,
+// which holds mu, releases it.
+func (f *Frozen) pass() (place unsafe.Pointer, word uint32) {
+	place = f.table.place(f.next)
 	if slot := f.slots[f.next]; slot > 0 {
 		place = f.slot(slot - 1)
 		f.unused = append(f.unused, slot-1)
 	}
+	word = (*[headerWords]uint32)(place)[2]
+	if f.marked != nil && f.marked[f.next/64]>>(f.next%64)&1 != 0 {
+		word |= mark
+	}
 	f.next++
-	return place
+	return place, word
 }
 
 // slot returns where a slot of the buffer begins.
@@ -144,7 +150,7 @@ func (f *Frozen) Release() {
 	if f.next < f.rows {
 		f.next, f.number = f.rows, 0
 	}
-	f.buffer, f.slots, f.unused, f.noted, f.waiting = nil, nil, nil, nil, nil
+	f.buffer, f.slots, f.marked, f.unused, f.noted, f.waiting = nil, nil, nil, nil, nil, nil
 	f.room.Broadcast()
 }
 
@@ -201,6 +207,19 @@ func (t *Table) keep(row int) {
 	if t.frozen != nil {
 		t.frozen.keep(row)
 	}
+}
+
+// keepMark notes that the mark of a row is about to be cleared, if the row is frozen and has not been copied:
+// then it was marked when it was frozen. The caller holds lockChanges.
+func (t *Table) keepMark(row int) {
+	f := t.frozen
+	if f == nil || !f.needs(row) {
+		return
+	}
+	if f.marked == nil {
+		f.marked = make([]uint64, (f.rows+63)/64)
+	}
+	f.marked[row/64] |= 1 << (row % 64)
 }
 
 // markRead marks rows of the current chunk as read, while the table is frozen.

@@ -21,7 +21,7 @@ func (t *Table) RemoveRows(signs []uint64) *Columns {
 	c := NewColumns(len(found), t.EmbeddingBytes(), t.StateBytes())
 	for i, sign := range found {
 		row := t.find(sign, rng.Mix(sign))
-		t.copyRow(t.place(row), i, c)
+		t.copyRow(t.place(row), t.header(row)[2], i, c)
 		t.remove(row)
 	}
 	if t.hand >= t.rows {

@@ -14,7 +14,7 @@ const (
 	headerWords = 3
 	headerBytes = 4 * headerWords
 	valid       = 1 << 31
-	mark        = 1 << 30 // the row has been read since eviction last examined it
+	mark        = 1 << 30 // the row has been read since eviction or expiry last examined it
 	maxUpdates  = mark - 1
 )
 

@@ -52,7 +52,8 @@ type Config struct {
 	// AdmissionCountMax; 0 and 1 mean that the first does. It does not go with Admission.
 	AdmissionCount int
 	// Candidates is the number of signs without rows whose steps are counted, of which at least the half that
-	// was read last is known; 0 means CandidatesDefault. Each takes up to CandidateBytes besides Memory.
+	// was read last is known; 0 means CandidatesDefault. Besides Memory, they take up to 43 bytes for
+	// each of this number, as soon as there have been as many, and keep them.
 	Candidates int
 	// Expiry is the number of steps after which ExpireAt removes rows that were not read; 0: never. With it,
 	// a row counts as read when it is created. It does not go with Evict, which clears the same marks.

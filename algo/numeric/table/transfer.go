@@ -12,7 +12,7 @@ import (
 type Columns struct {
 	Signs   []uint64
 	Updates []uint32 // how often each row has been updated
-	// Read is 1 for a row that has been read since eviction last examined it, and 0 for all others.
+	// Read is 1 for a row that has been read since eviction or expiry last examined it, and 0 for all others.
 	Read []uint8
 	// Embeddings and States are rows × EmbeddingBytes and rows × StateBytes, in the byte order of the
 	// processor. States may be nil for AddRows, which then begins with the state of a new row.
@@ -77,15 +77,15 @@ func (t *Table) CopyRows(first int, c *Columns) {
 		panic(fmt.Sprintf("table: rows %d to %d of %d", first, first+n, t.rows))
 	}
 	for i := range c.Signs {
-		t.copyRow(t.place(first+i), i, c)
+		t.copyRow(t.place(first+i), t.header(first + i)[2], i, c)
 	}
 }
 
-// copyRow copies a row, which begins at a place, to row i of c.
-func (t *Table) copyRow(place unsafe.Pointer, i int, c *Columns) {
+// copyRow copies a row, which begins at a place, to row i of c, with a third word of its header.
+func (t *Table) copyRow(place unsafe.Pointer, word uint32, i int, c *Columns) {
 	words := (*[headerWords]uint32)(place)
 	c.Signs[i] = uint64(words[0]) | uint64(words[1])<<32
-	c.Updates[i], c.Read[i] = words[2]&maxUpdates, uint8(words[2]&mark/mark)
+	c.Updates[i], c.Read[i] = word&maxUpdates, uint8(word&mark/mark)
 	embedding, state := t.EmbeddingBytes(), t.StateBytes()
 	copy(c.Embeddings[i*embedding:], unsafe.Slice((*byte)(unsafe.Add(place, headerBytes)), embedding))
 	copy(c.States[i*state:], unsafe.Slice((*byte)(unsafe.Add(place, t.stateAt)), state))

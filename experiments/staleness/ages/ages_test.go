@@ -48,9 +48,10 @@ func TestArmsForgetWhatTheySay(t *testing.T) {
 	}
 }
 
-// Ratings are in the order of their time, and those of one second in the order of the file.
+// Ratings are in the order of their time, and those of one second in the order of the file; the last line has
+// no end.
 func TestRatingsAreByTime(t *testing.T) {
-	got, err := byTime([]byte("1\t2\t3\t30\n4\t5\t1\t7\n6\t7\t2\t30\n8\t9\t5\t8\n"), 3)
+	got, err := byTime([]byte("1\t2\t3\t30\n4\t5\t1\t7\n6\t7\t2\t30\n8\t9\t5\t8"), 3)
 	if want := "4\t5\t1\t7\n8\t9\t5\t8\n1\t2\t3\t30\n"; err != nil || string(got) != want {
 		t.Errorf("lines %q, error %v", got, err)
 	}

@@ -43,7 +43,7 @@ func (p *plan) draw(courses []course) *report.Report {
 	r := &report.Report{Notes: []string{fmt.Sprintf("AUC, rows and memory are of the second half of the "+
 		"rows; a block of %d steps of %d rows is predicted, then trained on. Bytes are %d a row beside its "+
 		"values, and %d an id that waits for one. Row gradients are lost if their id had no row. Figures "+
-		"leave out arms that lose more than %g.", p.Steps, p.Batch, table.Overhead, table.CandidateBytes,
+		"leave out arms that lose more than %g.", p.Steps, p.Batch, table.Overhead, waitingBytes,
 		figureMost)}}
 	_, absent := p.sets()
 	r.Notes = append(r.Notes, absent...)

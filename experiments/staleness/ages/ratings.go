@@ -57,7 +57,7 @@ func (p *plan) ratings(uint64) (set *datasets.Dataset, err error) {
 // byTime returns the lines of u.data, or the first of them up to a number, in the order of their time, its
 // fourth column. Ratings of one second stay in the order of the file.
 func byTime(text []byte, most int) ([]byte, error) {
-	lines := bytes.SplitAfter(text, []byte{'\n'})
+	lines := bytes.Split(text, []byte{'\n'})
 	lines = slices.DeleteFunc(lines, func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 })
 	times := map[*byte]int{} // by the first byte of the line
 	for i, line := range lines {
@@ -72,5 +72,5 @@ func byTime(text []byte, most int) ([]byte, error) {
 	if most > 0 {
 		lines = lines[:min(most, len(lines))]
 	}
-	return bytes.Join(lines, nil), nil
+	return append(bytes.Join(lines, []byte{'\n'}), '\n'), nil
 }
