@@ -27,17 +27,11 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
-	schema := featureSchema(t)
-	setWeightScales(data.Slots, &schema)
-	f := format{Format: decode.Format{Schema: schema}}
-	derived, err := newDerivation(data.Derived, &schema)
-	var means meanColumns
-	if err == nil {
-		means, err = newMeanColumns(data.Means, &schema)
-	}
+	schema, derived, means, err := featureColumns(&data)
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
+	f := format{Format: decode.Format{Schema: schema}}
 	dropped, rows := &droppedRows{}, 0
 	each := func(b *batch.Batch, share float64) error {
 		if rows += b.Samples; b.Samples == 0 {
@@ -129,10 +123,11 @@ func FeatureRows(data job.Data, scaling []batch.Scaling, in Features) (*batch.Ba
 // featureRows is FeatureRows with numbers as they are, and without those of means.
 func featureRows(data job.Data, in Features) (*batch.Batch, meanColumns, error) {
 	t := data.Table()
-	schema := featureSchema(t)
-	setWeightScales(data.Slots, &schema)
+	schema, derived, means, err := featureColumns(&data)
+	if err != nil {
+		return nil, nil, err
+	}
 	b := &batch.Batch{Slots: make([]batch.Jagged, len(in.IDs))}
-	var err error
 	for s, texts := range in.IDs {
 		b.Samples = len(texts)
 		var weights []string
@@ -152,15 +147,20 @@ func featureRows(data job.Data, in Features) (*batch.Batch, meanColumns, error) 
 			b.Dense[row*len(in.Numbers)+c] = value
 		}
 	}
-	derived, err := newDerivation(data.Derived, &schema)
-	if err != nil {
-		return nil, nil, err
-	}
-	means, err := newMeanColumns(data.Means, &schema)
-	if err == nil {
-		b, err = derived.withSlots(b)
-	}
+	b, err = derived.withSlots(b)
 	return b, means, err
+}
+
+// featureColumns returns the schema of the columns of a table without labels, and what follows from them:
+// derived slots and means.
+func featureColumns(data *job.Data) (schema batch.Schema, derived derivation, means meanColumns, err error) {
+	schema = featureSchema(data.Table())
+	setWeightScales(data.Slots, &schema)
+	all := schema
+	if derived, err = newDerivation(data.Derived, &all); err == nil {
+		means, err = newMeanColumns(data.Means, &all)
+	}
+	return schema, derived, means, err
 }
 
 // featureIDs returns the ids of a slot, from the texts of its column and, if it has one, that of weights.

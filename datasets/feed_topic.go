@@ -71,7 +71,7 @@ func (f *Feed) startTopic(ctx context.Context, p *pipe, url string, known map[st
 	if err == nil {
 		err = m.removeParts()
 	}
-	if m.saved.Lines = p.before; err == nil {
+	if err == nil {
 		err = m.save(p.before) // where no message comes before a kill, too
 	}
 	if err != nil {

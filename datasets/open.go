@@ -166,7 +166,9 @@ func finish(data *Dataset, of *job.Data) (*Dataset, error) {
 	data.Scaling = measureScaling(data.Train, len(data.Schema.Dense))
 	standardise(data.Train, data.Scaling)
 	standardise(data.Test, data.Scaling)
-	data.means, err = newMeanColumns(of.Means, &data.Schema)
+	if data.means, err = newMeanColumns(of.Means, &data.Schema); err != nil {
+		return nil, err
+	}
 	data.measureMeans()
-	return data, err
+	return data, nil
 }

@@ -133,7 +133,7 @@ func validateSlots(settings []SlotSetting) error {
 }
 
 // WeightedSlots returns the names of the slots whose ids have weights.
-func (d Data) WeightedSlots() (names []string) {
+func (d *Data) WeightedSlots() (names []string) {
 	if t := d.Table(); t != nil {
 		for _, c := range t.Slots {
 			if c.Weighted() {
@@ -145,7 +145,7 @@ func (d Data) WeightedSlots() (names []string) {
 }
 
 // validateWeights returns an error if a slot whose ids have weights forms no sum.
-func (d Data) validateWeights() error {
+func (d *Data) validateWeights() error {
 	weighted := d.WeightedSlots()
 	for i, s := range d.Slots {
 		if !slices.Contains(weighted, s.Slot) {

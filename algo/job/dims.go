@@ -69,7 +69,7 @@ func (j *Job) CheckDims(slots []batch.Slot) error {
 			switch {
 			case slot.Weighted:
 				return errWeightsOnGPU(slot.Name)
-			case slot.EachRowApart():
+			case slot.Pooling == batch.Max:
 				return errMaxOnGPU(slot.Name)
 			}
 		}

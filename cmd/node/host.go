@@ -196,8 +196,7 @@ func (p *program) graph(modules *torch.Modules, j *job.Job, data *datasets.Datas
 	schema := datasets.WithDims(data.Schema, j)
 	graph, err := modules.Graph(j, &schema)
 	if err != nil {
-		fmt.Fprintf(p.stderr, "node: the models are served with --run-module alone, as PyTorch cannot write "+
-			"the module as ONNX: %v\n", err)
+		fmt.Fprintf(p.stderr, "node: %v\n", err)
 	}
 	return graph
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -10,14 +11,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/datasets"
 	"tandem/internal/modeltest"
 	"tandem/internal/moduletest"
 	"tandem/internal/pythontest"
 	"tandem/runtime/checkpoint"
+	"tandem/runtime/inference"
 	"tandem/runtime/torch"
 )
 
@@ -81,6 +87,80 @@ func predicted(t *testing.T, address, table string, last, from, to int) []float3
 		t.Fatalf("%v, %+v", err, answer)
 	}
 	return answer.Outputs[0].Data
+}
+
+// refusing is a network that cannot compute samples with a number above 100, and predicts one half of others.
+type refusing struct {
+	model.Engine
+	layout model.Layout
+}
+
+func (r *refusing) Layout() *model.Layout { return &r.layout }
+func (r *refusing) Err() error            { return nil }
+func (r *refusing) NewPass(int) model.Pass {
+	return &refusingPass{width: r.layout.DenseWidth}
+}
+
+type refusingPass struct {
+	model.Pass
+	width int
+	err   error
+}
+
+func (r *refusingPass) Forward(_, _ []float32, in model.Input, _ bool) ([]float32, float64) {
+	if slices.Max(in.Dense) > 100 {
+		r.err = errors.New("a number is none")
+	}
+	return make([]float32, in.Samples), 0
+}
+
+func (r *refusingPass) Err() error {
+	err := r.err
+	r.err = nil
+	return err
+}
+
+// Of requests that are computed together, one with a value that the graph of a module does not take fails
+// alone, and those that come later are predicted.
+func TestValuesThatAGraphRefusesFailTheirRequestsAlone(t *testing.T) {
+	moduletest.Use(t)
+	j := clicksJob(t, 300, func(row int) (user, tag int) { return row % 17, row % 5 })
+	j.Model.Spec = moduletest.Spec(j.Model.Dim(), moduletest.Fault{})
+	modules := torch.FromEnvironment(os.Stderr)
+	t.Cleanup(modules.Close)
+	folder, _ := modeltest.TrainOn(t, backend.Backend{Torch: modules.Engine}, j)
+	graph := func(_ []byte, l model.Layout, _ model.Values) (model.Engine, error) {
+		return &refusing{layout: l}, nil
+	}
+	m, err := inference.OpenOn(backend.Backend{Graph: graph}, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	const rows, bad = 40, 7
+	var all *batch.Batch
+	first := func(b *batch.Batch, _ float64) error {
+		all = batch.Slice(b, 0, rows)
+		return nil
+	}
+	if err := datasets.ReadFeatures(m.Data(), m.Scaling(), j.Data.Path, first); err != nil {
+		t.Fatal(err)
+	}
+	all.Dense[bad] = 1000 // the only number
+	for range 2 {
+		q := inference.NewQueue(m, inference.QueueLimits{Rows: rows, Waiting: rows})
+		var clients sync.WaitGroup
+		for i := range rows {
+			clients.Go(func() {
+				got, err := q.Predict(t.Context(), batch.Slice(all, i, i+1))
+				if (err != nil) != (i == bad) || err == nil && !slices.Equal(got, []float32{0.5}) {
+					t.Errorf("row %d: %v, error %v", i, got, err)
+				}
+			})
+		}
+		clients.Wait()
+		q.Close()
+	}
 }
 
 // A model with the ONNX of its module is served without Python, with the predictions of its training to

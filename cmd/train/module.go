@@ -80,8 +80,7 @@ func (p *program) makeGraph(j *job.Job, f *flags) {
 	schema := datasets.WithDims(f.opened.Schema, j)
 	graph, err := f.modules.Graph(j, &schema)
 	if err != nil {
-		fmt.Fprintf(p.stderr, "train: the models are served with --run-module alone, as PyTorch cannot "+
-			"write the module as ONNX: %v\n", err)
+		fmt.Fprintf(p.stderr, "train: %v\n", err)
 	}
 	f.graph = graph
 }

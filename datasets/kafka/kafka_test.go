@@ -392,6 +392,10 @@ func TestATrainingOfATopicGoesOn(t *testing.T) {
 	if err := s.Forget(6); err != nil {
 		t.Fatal(err)
 	}
+	until(t, func() bool { // eight files wait, and nothing is written before one is taken
+		_, err := os.Stat(filepath.Join(folder, "000000000034.jsonl"))
+		return err == nil
+	})
 	left := killed(t, folder)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

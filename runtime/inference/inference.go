@@ -92,12 +92,9 @@ func (m *Model) load() error {
 	return err
 }
 
-// graphMax is the size in bytes of the largest graph of a model that is read. It has no parameters.
-const graphMax = 64 << 20
-
 // graph returns the network of a module from its graph and its values.
 func (m *Model) graph() (model.Engine, error) {
-	graph, err := m.saved.ReadGraph(graphMax)
+	graph, err := m.saved.ReadGraph(model.GraphMax)
 	if err != nil {
 		return nil, err
 	}

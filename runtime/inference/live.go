@@ -123,11 +123,12 @@ func (m *Model) columns() (all []string) {
 	}
 	for i := range len(m.schema.Slots) - len(m.data.Derived) {
 		text := fmt.Sprintf("id column %q", m.schema.Slots[i].Name)
-		if i < len(table.Slots) && table.Slots[i].Separator != "" {
-			text += fmt.Sprintf(" with separator %q", table.Slots[i].Separator)
-		}
 		if i < len(table.Slots) {
-			switch own := table.Slots[i]; {
+			own := table.Slots[i]
+			if own.Separator != "" {
+				text += fmt.Sprintf(" with separator %q", own.Separator)
+			}
+			switch {
 			case own.Weights != "":
 				text += fmt.Sprintf(" with weights in column %q", own.Weights)
 			case own.WeightSeparator != "":

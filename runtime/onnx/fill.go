@@ -12,9 +12,6 @@ import (
 	"tandem/algo/numeric/model"
 )
 
-// GraphMax is the size in bytes of the largest graph that is read. It has no parameters, but constants.
-const GraphMax = 64 << 20
-
 // Numbers of fields of ONNX. Source: github.com/onnx/onnx, onnx.proto.
 const (
 	modelGraph         = 7
@@ -62,8 +59,8 @@ type filler struct {
 // fill returns an ONNX model in which the tensors of a graph have the values that they refer to. The error
 // says what is no graph, or refers to a file.
 func fill(graph []byte, values model.Values) ([]byte, error) {
-	if len(graph) > GraphMax {
-		return nil, fmt.Errorf("it has %d bytes, and at most %d are read", len(graph), GraphMax)
+	if len(graph) > model.GraphMax {
+		return nil, fmt.Errorf("it has %d bytes, and at most %d are read", len(graph), model.GraphMax)
 	}
 	if len(graph) >= 8 && string(graph[4:8]) == otherFormat {
 		return nil, errGraph

@@ -88,7 +88,7 @@ func TestGraphsThatReferElsewhereAreRefused(t *testing.T) {
 		{weights(nil)[:200], errGraph.Error()},
 		{[]byte("no graph"), errGraph.Error()},
 		{wrap([]byte("12ORTM"), 1), errGraph.Error()}, // a field, as ONNX has
-		{make([]byte, GraphMax+1), "at most 67108864 are read"},
+		{make([]byte, model.GraphMax+1), "at most 67108864 are read"},
 		{deep(100), "graphs in graphs, more than 16 deep"},
 	} {
 		filled, err := fill(c.graph, values)

@@ -3,6 +3,7 @@ package torch
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -16,12 +17,22 @@ const graphFile = "module.onnx"
 
 // Graph returns the module of a job as ONNX without its values, as runtime/onnx wants it. It is nil without
 // an error for a network that is no module, and where the Python has no packages for ONNX. The error says in
-// a line why there is none; the module can be trained nevertheless, if Engine has none. Cost: seconds, in a
-// process of its own, which ends.
-func (m *Modules) Graph(j *job.Job, schema *batch.Schema) (graph []byte, err error) {
+// a line why there is none, and what follows; the module can be trained nevertheless, if Engine has no error.
+// Cost: seconds, in a process of its own, which ends.
+func (m *Modules) Graph(j *job.Job, schema *batch.Schema) ([]byte, error) {
 	if j.Model.Kind != model.Torch {
 		return nil, nil
 	}
+	graph, err := m.write(j, schema)
+	if err != nil {
+		err = fmt.Errorf("the models are served with --run-module alone, as PyTorch cannot write the module "+
+			"as ONNX: %w", err)
+	}
+	return graph, err
+}
+
+// write is Graph for a module.
+func (m *Modules) write(j *job.Job, schema *batch.Schema) (graph []byte, err error) {
 	if _, err := m.Engine(j, schema); err != nil {
 		return nil, err
 	}

@@ -69,9 +69,6 @@ type Slot struct {
 	Weighted bool
 }
 
-// EachRowApart reports whether the rows of a bag get different gradients, not that of their sum.
-func (s Slot) EachRowApart() bool { return s.Pooling == Max || s.Weighted }
-
 // CanBeHot reports whether ranks can have rows of the slot: whether its bags are sums without weights.
 func (s Slot) CanBeHot() bool { return s.Pooling == Sum && !s.Weighted }
 

@@ -7,6 +7,10 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
+// GraphMax is the size in bytes of the largest graph in the format of ONNX that is read, of a network that a
+// program outside has written. It has no parameters, but constants.
+const GraphMax = 64 << 20
+
 // Graph is the forward pass of a network in prediction, for programs that run it elsewhere: operators with
 // the names, attributes and meaning that ONNX gives them in opset 13.
 //

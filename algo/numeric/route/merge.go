@@ -161,9 +161,14 @@ func giveWeighted(bag, grads, weights []float32, each int) {
 	}
 }
 
-// eachApart reports whether the rows of a slot whose ids are resolved have gradients of their own.
+// areApart reports whether the rows of a slot have gradients of their own, not that of their sum.
+func (r *Routed) areApart(s int, slot *batch.Slot) bool {
+	return slot.Pooling == batch.Max || r.part.Slots[s].Weights != nil
+}
+
+// eachApart is areApart of a slot whose ids are resolved, and false for others.
 func (r *Routed) eachApart(s int, slot *batch.Slot) bool {
-	return (slot.Pooling == batch.Max || r.part.Slots[s].Weights != nil) && !r.skips(slot)
+	return r.areApart(s, slot) && !r.skips(slot)
 }
 
 // Order finds for each row of the part, which has dim values, where it occurs in the model input. With it,
@@ -204,7 +209,7 @@ const apartMost = 1 << 29
 // valuesApart returns the number of gradients of rows that have their own, of all kinds of rows.
 func (r *Routed) valuesApart(schema *batch.Schema) (n int) {
 	for s, own := range r.part.Slots {
-		if slot := &schema.Slots[s]; slot.Pooling == batch.Max || own.Weights != nil {
+		if slot := &schema.Slots[s]; r.areApart(s, slot) {
 			n += len(own.IDs) * slot.RowsPerID() * slot.Dim
 		}
 	}
@@ -301,7 +306,7 @@ func (r *Routed) placeSlot(sort *sorting, s int, slot *batch.Slot, group, first,
 		return
 	}
 	lo, hi, each := r.part.Bounds[group], r.part.Bounds[group+1], slot.RowsPerID()
-	if slot.Pooling == batch.Max || r.part.Slots[s].Weights != nil {
+	if r.areApart(s, slot) {
 		offsets := r.part.Slots[s].Offsets
 		begin, end := int(offsets[lo])*each, int(offsets[hi])*each
 		sort.placeEach(r.Index[s][begin:end], int32(apart+begin*sort.dim), int32(sort.dim))

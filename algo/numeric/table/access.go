@@ -87,7 +87,7 @@ func (t *Table) lookupStep(step int, signs []uint64, out output, found []Found) 
 		mustMatch("found", len(found), len(signs))
 	}
 	admits := func(sign uint64) bool { return t.admits(step, sign) }
-	if t.candidates.count > 1 {
+	if t.Counts() {
 		admits = func(sign uint64) bool { return t.candidates.admit(step, sign) }
 	}
 	if parts := t.shares(len(signs)); found != nil && parts > 1 {
@@ -126,7 +126,7 @@ func (t *Table) admits(step int, sign uint64) bool {
 
 // refuses reports whether a step may refuse to create a row.
 func (t *Table) refuses() bool {
-	return t.config.Admission > 0 && t.config.Admission < 1 || t.candidates.count > 1
+	return t.config.Admission > 0 && t.config.Admission < 1 || t.Counts()
 }
 
 // lookup copies the rows of signs and creates absent rows that are admitted. A

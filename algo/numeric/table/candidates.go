@@ -190,7 +190,7 @@ func (t *Table) CandidateMemory() unit.Bytes { return t.candidates.bytes() }
 // there already, or has been seen by no step.
 func (t *Table) AddCandidates(all []Candidate) error {
 	c := &t.candidates
-	if c.count < 2 {
+	if !t.Counts() {
 		return nil
 	}
 	for _, one := range all {

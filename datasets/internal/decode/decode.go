@@ -58,8 +58,12 @@ func (r *Row) Reset() {
 	}
 }
 
-// checkWeights returns why the weights of the ids of a row cannot be used in the slots of a schema, or nil.
-func (r *Row) checkWeights(schema *batch.Schema) *BadRow {
+// fill decodes a record, and returns why it cannot, or why the weights of its ids cannot be used in the slots
+// of a schema.
+func (r *Row) fill(record []string, decode RecordDecoder, schema *batch.Schema) *BadRow {
+	if bad := decode(record, r); bad != nil {
+		return bad
+	}
 	for _, s := range r.weighted {
 		if err := schema.Slots[s].CheckWeights(r.IDWeights[s]); err != nil {
 			return BadField(schema.Slots[s].Name, fmt.Sprint(r.IDWeights[s]), err.Error())

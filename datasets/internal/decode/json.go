@@ -31,10 +31,7 @@ func newJSONFormat(t *Table, schema *batch.Schema, decode RecordDecoder) *jsonFo
 		if bad != nil {
 			return bad
 		}
-		if bad = decode(record, r); bad == nil {
-			bad = r.checkWeights(schema)
-		}
-		return bad
+		return r.fill(record, decode, schema)
 	}
 	return f
 }

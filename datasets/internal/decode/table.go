@@ -137,11 +137,7 @@ func (f *tableFormat) decodeRows(b *block) {
 			return
 		}
 		r.Reset()
-		bad := f.decode(record, r)
-		if bad == nil {
-			bad = r.checkWeights(f.schema)
-		}
-		if bad != nil {
+		if bad := r.fill(record, f.decode, f.schema); bad != nil {
 			b.addBad(bad, line)
 			return
 		}
