@@ -39,9 +39,9 @@ func rowsOnGPU(j *job.Job, schema *batch.Schema) *model.RowsConfig {
 	if !j.HasRowsOnGPU() {
 		return nil
 	}
-	return &model.RowsConfig{Schema: schema, Dim: j.Model.Dim(), Optimizer: j.Rows.Optimizer,
-		Seed: j.Training.Seed, InitBound: float32(j.Rows.Init), Capacity: j.Rows.Capacity,
-		Memory: j.Rows.Memory}
+	c := j.RowsConfig()
+	c.Schema = schema
+	return c
 }
 
 // newGPURows returns the rows of the ranks, or nil if PSs have them or the ranks are in another process.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/pace"
@@ -26,6 +27,12 @@ func (j *Job) HasRowsOnGPU() bool {
 // SharesRowsOnGPUs reports whether several ranks hold the rows together, each on its GPU.
 func (j *Job) SharesRowsOnGPUs() bool { return j.HasRowsOnGPU() && j.Roles.Ranks > 1 }
 
+// RowsConfig describes the rows that each rank has on its GPU, without the slots of the data.
+func (j *Job) RowsConfig() *model.RowsConfig {
+	return &model.RowsConfig{Dim: j.Model.Dim(), Optimizer: j.Rows.Optimizer, Seed: j.Training.Seed,
+		InitBound: float32(j.Rows.Init), Capacity: j.Rows.Capacity, Memory: j.Rows.Memory}
+}
+
 // validateRowsOnGPU returns an error if a setting does not suit rows on a GPU, where they are there.
 func (j *Job) validateRowsOnGPU() error {
 	if !j.HasRowsOnGPU() {
@@ -45,6 +52,8 @@ func (j *Job) validateRowsOnGPU() error {
 	case j.Roles.RankRecovery:
 		return errors.New(gpu + " loses rows with a rank: leave out roles.rank-recovery, and save the " +
 			"model on the way")
+	case j.Faults.CrashesRanks():
+		return errors.New(gpu + " loses rows with a rank: leave nn-worker out of faults.crashes")
 	case rows.Capacity == 0 && rows.Memory == 0:
 		return errors.New(gpu + " takes its memory before training: set rows.capacity to the number of " +
 			"rows, or rows.memory")

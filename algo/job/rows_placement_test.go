@@ -7,6 +7,8 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/opt"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 )
 
@@ -19,6 +21,9 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		"use sync or hybrid instead of": func(j *job.Job) { j.Training.Mode = job.AsyncPS },
 		"set model.device to cuda":      func(j *job.Job) { j.Model.Device = job.Device{} },
 		"leave out roles.rank-recovery": func(j *job.Job) { j.Roles.Ranks, j.Roles.RankRecovery = 2, true },
+		"leave nn-worker out of faults": func(j *job.Job) {
+			j.Faults.Crashes = []fault.Crash{{Role: msg.NNWorker, Step: 3}}
+		},
 		"set rows.capacity to":          func(j *job.Job) { j.Rows.Capacity = 0 },
 		"rows.precision = bf16":         func(j *job.Job) { j.Rows.Precision = "bf16" },
 		"rows.admission = 0.5":          func(j *job.Job) { j.Rows.Admission = 0.5 },

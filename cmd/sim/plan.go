@@ -184,7 +184,7 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 	if choice.Set, err = settingsOf(d.set); err != nil {
 		return err
 	}
-	if choice.Own, err = d.ownModel(job.DataFolder(p.dataDir, d.file), given); err != nil {
+	if err := d.setOwnModel(&choice, job.DataFolder(p.dataDir, d.file), given); err != nil {
 		return err
 	}
 	if err := d.setCurve(given); err != nil {
@@ -249,21 +249,25 @@ func (x weighted) Simulate(p plan.Place) (plan.Outcome, error) {
 	return o, err
 }
 
-// ownModel returns the model of --file, or nil without one.
-func (d *planned) ownModel(folder string, given func(string) bool) (*simmodel.Model, error) {
+// setOwnModel takes the model of a job file, if there is one, and where its rows are.
+func (d *planned) setOwnModel(c *predict.Choice, folder string, given func(string) bool) (err error) {
 	switch {
 	case d.file == "":
-		return nil, nil
+		return nil
 	case given("model"):
-		return nil, cli.UsageError("a job file has its own data and network",
+		return cli.UsageError("a job file has its own data and network",
 			"--file and --model: want one of the two")
 	}
 	j, err := job.Load(d.file)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if j.HasRowsOnGPU() {
+		c.OnGPU = &j.Rows
 	}
 	d.model = j.Name
-	return workload.Model(&j, folder)
+	c.Own, err = workload.Model(&j, folder)
+	return err
 }
 
 // settingsOf reads --set.

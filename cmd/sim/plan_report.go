@@ -126,6 +126,10 @@ func (d *planned) memory() string {
 			"optimizer.", used, m.Capacity, m.Tables+m.State)
 	}
 	u := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, &j.Workload)
+	if j.HasRowsOnGPU() {
+		return fmt.Sprintf("Memory of cluster 1: %v of %v on a GPU, %v of it rows and their optimizer.",
+			u.GPU, u.GPUHas, u.GPURows)
+	}
 	return fmt.Sprintf("Memory of cluster 1: %v of %v on a PS host, %v of %v on a GPU.", u.PS, u.PSHas, u.GPU,
 		u.GPUHas)
 }

@@ -6,7 +6,8 @@ The report has the throughput with its interval over what is not known and over
 seeds, the time of a step and of its parts, what bounds it by share of the
 critical path, the cost, how much a better part would change, and the staleness
 of reads. --effects ranks the unknowns, and --parameters lists every quantity
-with its range and source.
+with its range and source. Of a job file with rows.placement: gpu, it has the
+memory and the load of a GPU, and what the GPUs exchange in a step.
 
 --json prints one object; keys that do not apply are null. The unit of a number
 is in its key, but for these:
@@ -25,7 +26,8 @@ is in its key, but for these:
 Others: valid, error, job, mode, system, gpus, global_batch, samples, seed,
 throughput_samples_per_s, cost_usd_per_hour, cost_usd_per_billion_samples,
 memory_bytes, drift, unsettled, messages_per_step, bytes_per_step,
-mode_settings, faults, notes, peak_rss_bytes, and reproduce, the command.
+mode_settings, faults, notes, hot_rows, gpu_rows, peak_rss_bytes, and reproduce,
+the command.
 
 Presets fix their number of GPUs, batch and staleness. Without arguments: hybrid
 on the 8 GPUs of persia-paper.

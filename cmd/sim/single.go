@@ -197,6 +197,7 @@ type singleDocument struct {
 	PeakRSS        *int64                `json:"peak_rss_bytes"`
 	Seed           *uint64               `json:"seed"`
 	HotRows        *hotRows              `json:"hot_rows,omitempty"` // of jobs that have some
+	GPURows        *gpuRows              `json:"gpu_rows,omitempty"` // of jobs with their rows on GPUs
 	Reproduce      string                `json:"reproduce"`
 }
 
@@ -295,7 +296,7 @@ func (d *detailed) document() *singleDocument {
 		x.Notes = append(x.Notes, note)
 	}
 	x.Parameters = d.parameters()
-	x.HotRows = d.hotRows()
+	x.HotRows, x.GPURows = d.hotRows(), d.gpuRows()
 	return x
 }
 
@@ -414,6 +415,11 @@ func (d *detailed) writeText(w io.Writer) error {
 			for _, text := range hot.Pause.lines() {
 				line("", "%s", text)
 			}
+		}
+	}
+	if rows := d.gpuRows(); rows != nil {
+		for i, text := range rows.lines(d.job.Roles.Ranks) {
+			line([]string{"rows on GPUs", ""}[i], "%s", text)
 		}
 	}
 	if d.efficiency != nil && d.base < d.job.Roles.Ranks {

@@ -47,13 +47,18 @@ func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
 		return fmt.Errorf("simulated: %w", err)
 	}
 	for _, t := range inModes(j, f.modes) {
-		if t.Training.Mode == job.Sequential || t.HasRowsOnGPU() { // the latter have no price
+		if t.Training.Mode == job.Sequential {
 			continue
 		}
 		t.Faults, t.Slow, t.Wire.Retry = fault.Plan{}, nil, 0
 		a, err := predict.Run(context.Background(),
 			&predict.Job{Job: t, Hardware: hardware, Workload: w, Layout: layout},
 			predict.Options{Samples: samples})
+		if t.HasRowsOnGPU() && predict.DoesNotFit(err) { // of this machine's GPUs, the run itself finds out
+			r.Unsimulated = append(r.Unsimulated, fmt.Sprintf("%s on %s: %v",
+				t.Training.Mode, describe(&hardware.Cluster), err))
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("simulated %s: %w", t.Training.Mode, err)
 		}
@@ -77,6 +82,10 @@ func describe(c *job.Cluster) string {
 }
 
 func (r *report) writeSimulated(w io.Writer) error {
+	for _, why := range r.Unsimulated {
+		fmt.Fprintln(w)
+		cli.Paragraph(w, "Not simulated: "+why+".", "  ")
+	}
 	if len(r.Simulated) == 0 {
 		return nil
 	}

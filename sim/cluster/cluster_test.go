@@ -39,16 +39,6 @@ func (d digest) Observe(r event.Record) {
 	d.Write(at[:])
 }
 
-// Rows on a GPU have no price: a simulation of PSs would be of another job.
-func TestRowsOnAGPUAreRefused(t *testing.T) {
-	j := training(job.Sync, 1)
-	j.Rows.Placement, j.Rows.Capacity, j.Model.Device.CUDA = job.RowsOnGPU, 1000, true
-	_, err := Run(hardwareOf(t, small()), j, tower(t), clicks(), Options{})
-	if err == nil || !strings.Contains(err.Error(), "rows.placement = gpu has no price yet") {
-		t.Errorf("error %v", err)
-	}
-}
-
 // Hot rows need a mode that reduces dense gradients in every step, a workload that describes them and, with
 // numerics, that they are chosen.
 func TestHotRowsAreRefused(t *testing.T) {

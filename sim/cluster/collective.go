@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
@@ -24,6 +23,14 @@ func (w *simulation) startReduction(step, bucket int32, bytes unit.Bytes) {
 func (w *simulation) reduceStage(i int32) (ended bool) {
 	t := &w.tasks[i]
 	now := w.clock.Now()
+	if w.isRows(t.bucket) {
+		if t.stage < updateStages {
+			w.updateStage(i, t.stage)
+			return false
+		}
+		w.reduceDone(i)
+		return true
+	}
 	switch t.stage {
 	case 0:
 		if w.chargeRecordedReduction(i) {
@@ -64,7 +71,7 @@ func (w *simulation) reduceDone(i int32) {
 		w.proceed(next)
 	}
 	for rank := range w.config.Ranks {
-		to := w.roleIndex(msg.Address{Role: msg.NNWorker, Index: rank})
+		to := w.roleOfRank(rank)
 		if !w.instances[to].away {
 			w.recorder.reduced(w, step, to)
 			w.handleInput(to, bucketReduced(rank, step, bucket))

@@ -102,6 +102,14 @@
 // predict.PauseForHotRows prices the pauses to choose them again (job.Hot.Every), and a run with numerics
 // refuses such a job.
 //
+// # Rows on GPUs
+//
+// Where rows are on the accelerators of several ranks, a forward pass has two exchanges, which begin when the
+// last rank has come and end for all at once; what a host or a device does in between is a stage of its own.
+// The third is part of the last bucket of the all-reduce, with the kernels before and after it on all
+// accelerators. Between accelerators of a server, bytes have the time of idle wires; between servers they are
+// flows over the cards. Every rank does the work of the one that owns most rows.
+//
 // # Faults
 //
 // The faults of a job act on messages and roles as in the runtime: the n-th message from one role to another

@@ -49,6 +49,7 @@ type rankProgress struct {
 type traffic struct {
 	messages int64
 	bytes    unit.Bytes
+	rows     unit.Bytes // between accelerators
 }
 
 // phase is a part of the time from one step's end to the next on a rank; the five together are that time.
@@ -149,7 +150,8 @@ func (m *measurement) endStep(w *simulation, step int32) {
 // mark notes what stations and senders have done when a number of windows have ended, and completes the
 // measurement if no further window is needed.
 func (m *measurement) mark(w *simulation, ended int32) {
-	m.marks = append(m.marks, mark{w.stations.Snapshot(w.clock.Now()), traffic{w.messages, w.sent}})
+	m.marks = append(m.marks, mark{w.stations.Snapshot(w.clock.Now()), traffic{w.messages, w.sent,
+		w.trades.exchange}})
 	m.last = m.warmUp + ended*m.window
 	m.first = m.last - min(ended, 2)*m.window
 	m.settled = ended > 1 && math.Abs(m.drift()) < agreement

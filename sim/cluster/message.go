@@ -54,7 +54,8 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 	remote := source.host != target.host
 	switch t.stage {
 	case copyFromDevice:
-		if (m.Kind == msg.PutGradients || m.Kind == msg.Push) && !w.prices.Colocated() {
+		if (m.Kind == msg.PutGradients && !w.prices.Job.HasRowsOnGPU() || m.Kind == msg.Push) &&
+			!w.prices.Colocated() {
 			w.serve(i, &w.accelerators[m.Rank].copyOut, copyEngines, w.copyTime(m.Bytes, t.jitter))
 		}
 	case chargeSender:
@@ -78,7 +79,8 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		}
 		w.chargeMessage(i, target, remote)
 	case copyToDevice:
-		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings ||
+		// Ids whose rows are on the accelerators stay on the host until the forward pass.
+		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings && !w.prices.Job.HasRowsOnGPU() ||
 			m.Kind == msg.Params) && !w.prices.Colocated() {
 			w.serve(i, &w.accelerators[m.Rank].copyIn, copyEngines, w.copyTime(m.Bytes, t.jitter))
 		}

@@ -34,6 +34,9 @@ type Result struct {
 	// Messages and Bytes are those of a measured step over all ranks, headers included, the all-reduce not.
 	Messages int64
 	Bytes    unit.Bytes
+	// RowBytes are what ranks that have rows on their accelerators together send each other in a step: signs,
+	// rows and sums of gradients. Each rank sends its own part, too, over no wire.
+	RowBytes unit.Bytes
 	// Drift is by how much of it the step time changed from the first half of the measured steps to the
 	// second; a settled run has about 0. Unsettled reports that a run whose options leave its steps open has
 	// ended before two consecutive windows of steps agreed.
@@ -95,6 +98,7 @@ func (w *simulation) result() Result {
 		Phases:      w.phases(),
 		Messages:    (to.sent.messages - from.sent.messages) / steps,
 		Bytes:       (to.sent.bytes - from.sent.bytes) / unit.Bytes(steps),
+		RowBytes:    (to.sent.rows - from.sent.rows) / unit.Bytes(steps),
 		Drift:       m.drift(),
 		Unsettled:   m.windows > 1 && !m.settled,
 		Elapsed:     w.clock.Now(),

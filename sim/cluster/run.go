@@ -86,9 +86,8 @@ func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o O
 			"cluster: workload: no sizes of compressed ids, and the training's index is compressed",
 		)
 	}
-	if t.HasRowsOnGPU() {
-		return Result{}, fmt.Errorf("cluster: rows.placement = %s has no price yet: leave it out to "+
-			"simulate rows on PSs", t.Rows.Placement)
+	if err := checkRowsOnGPU(h, &t, o.Numerics != nil); err != nil {
+		return Result{}, err
 	}
 	if err := checkHotRows(&t, &w, o.Numerics != nil); err != nil {
 		return Result{}, err

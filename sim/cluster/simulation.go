@@ -37,8 +37,9 @@ type simulation struct {
 	freeTasks    []int32 // free places of tasks
 	accelerators []accelerator
 	barrier      *role.Reduction
-	reductions   *station.Lane            // tasks of buckets under reduction or waiting for it
-	reducing     int                      // number of these tasks
+	reductions   *station.Lane // tasks of buckets under reduction or waiting for it
+	reducing     int           // number of these tasks
+	trades       trades
 	connections  map[[2]int32]*connection // in use, by sender and receiver
 	unused       []*connection            // for the next pairs
 	stations     station.Registry
@@ -275,6 +276,11 @@ func (w *simulation) markDirty(i int32) {
 func (w *simulation) roleIndex(a msg.Address) int32 {
 	i, _ := w.roster.Index(a)
 	return int32(i)
+}
+
+// roleOfRank returns the number of the role of a rank.
+func (w *simulation) roleOfRank(rank int32) int32 {
+	return w.roleIndex(msg.Address{Role: msg.NNWorker, Index: rank})
 }
 
 // trained reports whether every rank has trained every step.

@@ -48,6 +48,7 @@ const (
 	delivering taskKind = iota
 	working
 	reducing
+	trading // rows between accelerators
 )
 
 // openTask stores a task and returns its index.
@@ -98,6 +99,8 @@ func (w *simulation) proceed(i int32) {
 			ended = w.workStage(i)
 		case reducing:
 			ended = w.reduceStage(i)
+		case trading:
+			ended = w.tradeStage(i)
 		}
 		if ended {
 			return

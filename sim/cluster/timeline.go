@@ -173,7 +173,10 @@ func (r *recorder) serial(w *simulation, s *station.Serial, i int32, start, end 
 	}
 	t := &w.tasks[i]
 	name, batch := t.work.Kind.String(), batchOf(t.work)
-	if t.kind == delivering {
+	switch t.kind {
+	case reducing:
+		name, batch.Rank = "update of rows", -1
+	case delivering:
 		name, batch = t.message.Kind.String(), timeline.Batch{Rank: t.message.Rank, Step: t.message.Step}
 	}
 	r.addSpan(r.serials[s], timeline.Span{Name: name, Batch: batch, Ready: w.clock.Now(), Start: start,

@@ -18,7 +18,7 @@ func (w *simulation) workStage(i int32) (ended bool) {
 	stages := int32(1)
 	switch t.work.Kind {
 	case role.Forward:
-		stages = 2
+		stages = w.forwardStages()
 	case role.Backward:
 		stages = 1 + int32(len(w.config.Buckets))
 		if t.stage > 1 && t.incarnation == w.instances[t.role].incarnation {
@@ -34,6 +34,8 @@ func (w *simulation) workStage(i int32) (ended bool) {
 	case t.stage == stages:
 		w.completeWork(i)
 		return true
+	case t.work.Kind == role.Forward && w.prices.Job.HasRowsOnGPU():
+		w.forwardWithRows(i)
 	case t.stage == 0 && stages > 1:
 		w.launch(i)
 	default:
@@ -49,10 +51,12 @@ func (w *simulation) launch(i int32) {
 	takes := b.ForwardHost
 	if work.Kind == role.Backward {
 		takes = b.BackwardHost
+		if b.Rows != nil && !w.prices.Job.SharesRowsOnGPUs() {
+			takes += b.Rows.Update.Host
+		}
 	}
 	if takes > 0 {
-		w.serve(i, &w.accelerators[work.Rank].launcher, launcher,
-			w.rates.time(launcher, takes).Scale(w.launchJitter(work)*w.slowness(work)))
+		w.launchFor(i, takes)
 	}
 }
 
@@ -89,7 +93,11 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 		w.compute(i, b.Forward+b.HotForward)
 	case role.Backward:
 		b := p.BatchOn(at.device, work.Samples)
-		w.backward(i, b.Backward, b.HotBackward)
+		more := b.HotBackward
+		if b.Rows != nil && !p.Job.SharesRowsOnGPUs() {
+			more = b.Rows.Update.Kernels
+		}
+		w.backward(i, b.Backward, more)
 	case role.ReadDense:
 		host(p.PSHost.CopyCost(w.config.DensePSs[w.instances[t.role].at.Index]))
 	case role.ApplyPush:
@@ -109,19 +117,23 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 }
 
 // backward runs the part of a backward pass that makes the bucket of the task's stage final. Total is the
-// time of the whole pass of the dense network, whose buckets come first, and hot that of hot rows.
-func (w *simulation) backward(i int32, total, hot unit.Tick) {
+// time of the whole pass of the dense network, whose buckets come first, and rows that of rows which the rank
+// has: they are in the bucket behind these or, if there is none, in the last.
+func (w *simulation) backward(i int32, total, rows unit.Tick) {
 	t := &w.tasks[i]
 	if t.stage == 1 {
 		t.total = total
 	}
 	if int(t.stage) > len(w.ends) {
-		w.compute(i, hot)
+		w.compute(i, rows)
 		return
 	}
 	end := t.total.Scale(w.ends[t.stage-1])
 	takes := end - t.spent
 	t.spent = end
+	if int(t.stage) == len(w.config.Buckets) {
+		takes += rows
+	}
 	w.compute(i, takes)
 }
 

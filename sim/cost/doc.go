@@ -19,5 +19,8 @@
 //     number follows from the popularity of a model, or from counting the data of a job. That accelerators
 //     do it is an assumption: algo/exec does it on the host.
 //
+//   - Where rows are on GPUs (job.RowsOnGPU), the kernels of tandem/runtime/cuda are priced one by one, with
+//     the exchanges between ranks (GPURows). EWs and PSs have next to nothing to do.
+//
 //   - On a measured machine, work that was recorded costs its recorded time instead (RecordedTimes).
 package cost

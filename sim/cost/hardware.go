@@ -176,7 +176,7 @@ const wireRate = "network.bandwidth"
 // set gives parameters values, in the order of their names. Its error is a SetError.
 func (h *Hardware) set(values map[string]string) error {
 	h.addPrices(values)
-	parameters := append(h.Parameters(), h.HotParameters()...)
+	parameters := append(append(h.Parameters(), h.HotParameters()...), h.GPURowParameters()...)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if name == wireRate {
 			return &SetError{name, fmt.Errorf("%w: the cards have the rate of the network, and %s is in no "+
@@ -276,19 +276,27 @@ func given[U quantity.Number](value U, source string) quantity.Value[U] {
 	return quantity.Value[U]{Mid: value, Kind: quantity.Default, Source: source}
 }
 
-// hotIDTime is the name of the parameter that only jobs with hot rows have.
-const hotIDTime = "system.embedding-worker.hot-id-time"
+// The names of the parameters that only jobs with hot rows have, and those with rows on GPUs.
+const (
+	hotIDTime = "system.embedding-worker.hot-id-time"
+	signTime  = "system.nn-worker.sign-time"
+)
 
 // HotParameters returns the parameters that only jobs with hot rows have, as a view.
 func (h *Hardware) HotParameters() param.Vector {
 	return slices.DeleteFunc(param.Collect("", h), func(e param.Entry) bool { return e.Name != hotIDTime })
 }
 
-// Parameters returns all parameters of the hardware but HotParameters, as a view: a change of a parameter is
-// one of h.
+// GPURowParameters returns the parameters that only jobs with their rows on GPUs have, as a view.
+func (h *Hardware) GPURowParameters() param.Vector {
+	return slices.DeleteFunc(param.Collect("", h), func(e param.Entry) bool { return e.Name != signTime })
+}
+
+// Parameters returns all parameters of the hardware but HotParameters and GPURowParameters, as a view: a
+// change of a parameter is one of h.
 func (h *Hardware) Parameters() param.Vector {
 	unused := map[string]bool{"accelerator.peak-fp32": true, "accelerator.peak-tf32": true,
-		"accelerator.peak-half": true, hotIDTime: true}
+		"accelerator.peak-half": true, hotIDTime: true, signTime: true}
 	delete(unused, h.peakName())
 	return slices.DeleteFunc(param.Collect("", h), func(e param.Entry) bool { return unused[e.Name] })
 }

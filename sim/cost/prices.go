@@ -44,6 +44,7 @@ type BatchPrice struct {
 	HotForward, HotBackward   unit.Tick
 	ForwardHost, BackwardHost unit.Tick // of the host thread that launches them
 	waits                     rowWaits
+	Rows                      *GPURows // nil unless rows are on GPUs
 }
 
 // NewPrices returns the prices of a job on hardware at one position. If fold is set, one state machine stands
@@ -166,8 +167,13 @@ func (p *Prices) BatchOn(on int, samples int32) *BatchPrice {
 		ForwardHost: p.hostTime(p.Layout.Cost.Kernels + hot.launches.forward),
 		BackwardHost: p.hostTime(2*p.Layout.Cost.Kernels + max(1, len(p.Layout.Tensors)) +
 			hot.launches.backward),
+		Rows: p.gpuRows(a, &s),
 	})
-	return &p.batches[len(p.batches)-1]
+	b := &p.batches[len(p.batches)-1]
+	if b.Rows != nil { // the EW passes ids on
+		b.Split, b.Pool = device.HostCost{}, device.HostCost{}
+	}
+	return b
 }
 
 // coreCost is core time of a host, given for a core of speed 1.
@@ -181,8 +187,11 @@ func memoryCost(h *device.Host, bytes float64) device.HostCost {
 }
 
 // Merge returns the cost of adding the gradient of every occurrence to the gradient of its row. Occurrences
-// of hot rows are ordered with the others, but not added.
+// of hot rows are ordered with the others, but not added. Rows on GPUs leave nothing to an EW.
 func (p *Prices) Merge(samples int32, distinct float64) device.HostCost {
+	if p.Job.HasRowsOnGPU() {
+		return device.HostCost{}
+	}
 	ew, s := &p.System.EmbeddingWorker, p.Batch(samples)
 	values := p.Workload.namedDim() * (s.rowOccurrences - s.Hot.Occurrences)
 	pooled := float64(p.Layout.EmbeddingWidth) * float64(samples)

@@ -16,6 +16,9 @@ import (
 // ErrMemory is wrapped by the error about a job that does not fit the cluster.
 var ErrMemory = errors.New("does not fit")
 
+// ErrGPUMemory is ErrMemory of a job whose rows are on GPUs.
+var ErrGPUMemory = fmt.Errorf("%w", ErrMemory)
+
 // Sizes of uncompressed values, in memory and in the runtime's wire format. Compressed values are smaller on
 // the wire: see newBatchSize. The core time for compression is not priced: about 0.2 to 0.8 ns per byte of
 // fp32 values in each direction, and 6 ns to write and 3 ns to read a byte of ids (algo/numeric/compress,
@@ -117,6 +120,7 @@ type BatchSize struct {
 	EmbeddingBytes unit.Bytes  // to the NN worker
 	GradientBytes  unit.Bytes  // of pooled embeddings, from the NN worker
 	Routed         role.Result // shared by all batches of the size; read-only
+	onGPU          gpuBatch
 }
 
 // newBatchSize returns the expected size of a batch whose rows are spread evenly over the PSs of a plan.
@@ -144,12 +148,20 @@ func newBatchSize(
 		s.HottestRows = min(s.DistinctRows, s.RowsPerPS*skew(int(samples), plan.Servers()))
 	}
 	s.NewRows = newShare(created, w.Trained/n, s.DistinctRows)
+	onGPU := t.HasRowsOnGPU()
+	if onGPU { // PSs are asked for none
+		s.onGPU = gpuBatch{s.DistinctRows, s.NewRows}
+		s.DistinctRows, s.RowsPerPS, s.HottestRows, s.NewRows = 0, 0, 0, 0
+	}
 	s.classes = w.batchClasses(&s)
 	ids, signs := signBytes*s.occurrences, signBytes*s.RowsPerPS
 	if t.Wire.Index == job.IndexCompressed {
 		ids, signs = w.Packed.IDs(int(samples)), w.Packed.Signs(int(samples), plan)
 	}
 	s.IDBytes = bytesOf(ids + valueBytes*w.Weights*n)
+	if onGPU { // the EW passes the ids on
+		s.EmbeddingBytes, s.GradientBytes = s.IDBytes, 0
+	}
 	rows := int32(0)
 	if s.DistinctRows > 0 {
 		rows = max(1, int32(math.Round(s.RowsPerPS)))
@@ -177,8 +189,10 @@ func bytesOf(x float64) unit.Bytes { return unit.Bytes(math.Round(x)) }
 // Memory is how much of the memory of hosts and accelerators a job takes.
 type Memory struct {
 	Row, PS, PSHas unit.Bytes // of a row, in the mean; of rows on one of the PS hosts
-	GPU, GPUHas    unit.Bytes // of the dense network and a batch on the accelerator with the least room
-	device         int        // that accelerator, of Devices
+	// GPU is that of the dense network, a batch and rows on the accelerator with the least room. GPURows is
+	// the part of it for rows that are on GPUs alone.
+	GPU, GPUHas, GPURows unit.Bytes
+	device               int // that accelerator, of Devices
 }
 
 // MemoryUse returns how much of the memory of the hardware a job takes.
@@ -187,7 +201,7 @@ func MemoryUse(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) Memor
 	m.PS = unit.Bytes(w.psRows() * w.rowBytes(table.Overhead) / float64(max(1, r.PSHostCount)))
 	// Parameters, gradients and state. ActivationBytes counts every value twice, when it is written and when
 	// it is read: room for the value and for its gradient.
-	samples := (t.Training.GlobalBatch + t.Roles.Ranks - 1) / t.Roles.Ranks
+	samples := samplesOfRank(t)
 	values := 2*layout.Params + t.Model.Optimizer.StateSize(layout.Params)
 	if len(t.DenseShards(layout)) > 0 { // the optimizer's state is with the shards
 		values = 2 * layout.Params
@@ -197,6 +211,11 @@ func MemoryUse(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) Memor
 	m.GPU = unit.Bytes(valueBytes*values) + layout.Cost.ActivationBytes*unit.Bytes(samples)
 	if w.HasHotRows() {
 		m.GPU += w.hotBytes()
+	}
+	if t.HasRowsOnGPU() {
+		rows, batch, reserve := gpuRowsBytes(t, w, samples)
+		m.PS, m.Row, m.GPURows = 0, t.RowsConfig().RowBytes(), rows
+		m.GPU += rows + batch + reserve
 	}
 	for i, device := range r.devicesOf(t.Roles.Ranks) {
 		if has := r.Devices[device].Memory; i == 0 || has < m.GPUHas {
@@ -214,7 +233,11 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 	}
 	m := MemoryUse(r, t, layout, w)
 	need := unit.Bytes(w.psRows() * w.rowBytes(table.Overhead))
-	if have := r.PSHost.Memory * unit.Bytes(r.PSHostCount); need > have {
+	if t.HasRowsOnGPU() {
+		if err := checkGPURows(r, t, w, &m); err != nil {
+			return err
+		}
+	} else if have := r.PSHost.Memory * unit.Bytes(r.PSHostCount); need > have {
 		return fmt.Errorf("cost: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
 			w.psRows(), m.Row, need, r.PSHostCount, have, ErrMemory)
 	}
@@ -233,8 +256,7 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 			what += fmt.Sprintf(", %.3g hot rows", w.Hot.Rows)
 		}
 		return fmt.Errorf("cost: %s and a batch of %d samples take %v, an accelerator (%s) has %v: %w; use "+
-			"smaller batches", what, (t.Training.GlobalBatch+t.Roles.Ranks-1)/t.Roles.Ranks, m.GPU,
-			r.Devices[m.device].Name, m.GPUHas, ErrMemory)
+			"smaller batches", what, samplesOfRank(t), m.GPU, r.Devices[m.device].Name, m.GPUHas, ErrMemory)
 	}
 	return nil
 }

@@ -37,7 +37,10 @@ type Choice struct {
 	RowPrecision             string // of rows in memory: fp32, fp16 or bf16
 	Precision                string // of matrix products: fp32, tf32 or half
 	// Hot says which rows every rank holds.
-	Hot    job.Hot `yaml:"hot,omitempty"`
+	Hot job.Hot `yaml:"hot,omitempty"`
+	// OnGPU has the rows section of a job whose ranks have the rows on their accelerators, under a system of
+	// roles; nil: embedding PSs have them.
+	OnGPU  *job.Rows `yaml:"-"`
 	Faults fault.Plan
 	Slow   fault.Slows `yaml:",omitempty"` // roles
 	// ModeSettings are settings of the mode, by their names, and Set parameters of the simulation. Set also
@@ -178,6 +181,10 @@ func (j *Job) train(c *Choice) error {
 		j.Wire.Precision = compress.FP16
 	}
 	j.Job.Rows.Hot = c.Hot
+	if c.OnGPU != nil && j.Hardware.System.Architecture == system.Roles {
+		j.Job.Rows, j.Job.Model.Device.CUDA = *c.OnGPU, true
+		j.Job.Model.Spec.EmbeddingDim = j.Model.Tables()[0].Dim // CUDA has rows of one length
+	}
 	j.Faults, j.Slow = c.Faults, c.Slow
 	staleness := stalenessDefault
 	if c.Staleness != nil {

@@ -55,6 +55,9 @@ func (j *Job) HardwareParameters() param.Vector {
 	if j.HasHotRows() {
 		v = append(v, j.Hardware.HotParameters()...)
 	}
+	if j.HasRowsOnGPU() {
+		v = append(v, j.Hardware.GPURowParameters()...)
+	}
 	return v
 }
 

@@ -68,6 +68,9 @@ type NNWorker struct {
 	// … slot tensor, both ways
 	SlotTime   quantity.Value[unit.Tick] `yaml:"slot-time"`
 	LaunchTime quantity.Value[unit.Tick] `yaml:"launch-time"`
+	// SignTime is that of one id, which becomes the sign of a row, where ranks have rows on their
+	// accelerators.
+	SignTime quantity.Value[unit.Nanos] `yaml:"sign-time" optional:"yes"`
 	// Captured is the share of kernels that are launched as part of a captured graph, which costs no
 	// LaunchTime each.
 	Captured quantity.Value[float64] `yaml:"captured"`

@@ -22,6 +22,58 @@ type RowsConfig struct {
 	Memory   unit.Bytes
 }
 
+// The bytes of a row in the memory of a device beside its values and its state: its sign with a count, and
+// the slots of the index for it, of which there are half as many again as rows.
+const (
+	RowHeadBytes = 12
+	RowSlotBytes = 16
+)
+
+// RowBytes returns the memory that a device takes for each row.
+func (c *RowsConfig) RowBytes() unit.Bytes {
+	return unit.Bytes(4*(c.Dim+c.Optimizer.StateSize(c.Dim)) + RowHeadBytes + RowSlotBytes + RowSlotBytes/2)
+}
+
+// RowSlots returns the number of slots of an index, of which two thirds are in use when it has a number of
+// rows.
+func RowSlots(rows int) int { return rows + rows/2 + 1 }
+
+// Most returns the number of rows of a replica that there is room for: the smaller of Capacity and of what
+// Memory holds.
+func (c *RowsConfig) Most() int {
+	if c.Memory == 0 {
+		return c.Capacity
+	}
+	most := int(c.Memory / c.RowBytes())
+	if c.Capacity > 0 {
+		most = min(most, c.Capacity)
+	}
+	return most
+}
+
+// BatchBytes returns the memory that a replica of one of several ranks takes beside its rows, for batches
+// whose bags name a number of rows, each as often as it is named. Package engine allocates as much, to within
+// a part in a hundred and 64 KiB.
+func (c *RowsConfig) BatchBytes(named, bags, ranks int) unit.Bytes {
+	const (
+		sorted = 4                   // keys and places, from and to
+		kept   = 2 + 3 + sorted      // a sign; where its row, its gradient and its last occurrence are
+		counts = 256./2048 + 1./1024 // of digits and of new rows
+		read   = 1 << 14             // rows at a time, for evaluation
+	)
+	row := float64(c.Dim)
+	words := float64(named)*(kept+counts+row) + float64(bags) + read*(2+row)
+	if ranks > 1 {
+		asked := float64(named) * 5 / 4 // of this rank by all, with some to spare
+		words += float64(named)*(6+2+2+sorted+row) + asked*(kept+counts+2*row)
+	}
+	return unit.Bytes(4 * words)
+}
+
+// RowsReserve is what each of several devices leaves free for the library that connects them, which does not
+// say before how much it takes.
+const RowsReserve unit.Bytes = 512 << 20
+
 // RowHolder is a Replica that can hold embedding rows.
 type RowHolder interface {
 	Replica

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/runtime/cuda"
 )
 
@@ -46,8 +47,9 @@ func newExchange(t *rows, m *memory, rank, ranks, room int) *exchange {
 // allocateCopies makes room for the rows of a batch of a number of occurrences, in memory.
 func (x *exchange) allocateCopies(m *memory, room int) {
 	c := &x.copies
-	c.capacity, c.slots = int32(room), uint64(slotsOf(room))
-	c.index, c.signs, c.values = m.raw(slotBytes*slotsOf(room)), m.raw(8*room), m.floats(room*x.config.Dim)
+	c.capacity, c.slots = int32(room), uint64(model.RowSlots(room))
+	c.index, c.signs = m.raw(model.RowSlotBytes*model.RowSlots(room)), m.raw(8*room)
+	c.values = m.floats(room * x.config.Dim)
 	x.dealt = m.raw(8 * room)
 	for i := range x.keys {
 		x.keys[i], x.order[i] = m.floats(room), m.floats(room)
@@ -92,7 +94,7 @@ func (x *exchange) fetch(part *batch.Part, rate float32, samples int) error {
 	t, b, copies := x.rows, &x.batch, cuda.Pointer(x.copiesAt)
 	t.take(part)
 	t.copyIn(b.at, b.staged)
-	t.each("clear_index", slotsOf(b.room), copies)
+	t.each("clear_index", model.RowSlots(b.room), copies)
 	t.clear(x.copies.counts, 3)
 	t.poolGroups(x.copiesAt, notes)
 	t.number(b, x.copiesAt)

@@ -79,6 +79,25 @@ func TestPlacesOfAskedRows(t *testing.T) {
 	}
 }
 
+// The memory for batches that a prediction counts is what a replica takes, to within a part in a hundred.
+func TestBatchBytesAreThoseOfAReplica(t *testing.T) {
+	for _, dim := range []int{1, 16, 100} {
+		for _, ranks := range []int{1, 2, 8} {
+			c := &model.RowsConfig{Dim: dim, Optimizer: opt.DefaultRow(), Capacity: 1000,
+				Schema: &batch.Schema{Slots: make([]batch.Slot, 26)}}
+			const samples, groups = 1024, 8
+			m := &memory{measuring: true}
+			of := &model.ReplicaConfig{Ranks: ranks, Groups: groups, Rows: c}
+			rows := newRows(new(replica), m, of, samples, 0, 0)
+			got := float64(m.bytes) - float64(c.RowBytes())*1000
+			want := float64(c.BatchBytes(rows.batch.room, groups*samples*26, ranks))
+			if math.Abs(got-want) > want/100+64<<10 {
+				t.Errorf("%d values, %d ranks: %.0f bytes, want %.0f", dim, ranks, got, want)
+			}
+		}
+	}
+}
+
 // More rows are asked for than there was room for: there is room, or an error that says what to change.
 func TestRoomForAskedRows(t *testing.T) {
 	c := model.RowsConfig{Dim: 3, Optimizer: opt.DefaultRow(), Schema: rowsSchema(3), Capacity: 10}

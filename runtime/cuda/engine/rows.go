@@ -58,21 +58,11 @@ type rowRule struct {
 	epsilon, bound, beta1, beta2, rest1, rest2 float32
 }
 
-// The bytes of a slot of the index, and of a row beside its values and state.
+// The bytes of a sign, and the number of blocks that count what they apply.
 const (
-	slotBytes     = 16
 	signBytes     = 8
-	rowHeadBytes  = 12 // sign and header
 	countedBlocks = eachBlocks
 )
-
-// slotsOf returns the number of slots of an index, of which two thirds are in use when the table is full.
-func slotsOf(capacity int) int { return capacity + capacity/2 + 1 }
-
-// rowBytes returns the memory of a device for each row.
-func rowBytes(c *model.RowsConfig) unit.Bytes {
-	return unit.Bytes(4*(c.Dim+c.Optimizer.StateSize(c.Dim)) + rowHeadBytes + slotBytes + slotBytes/2)
-}
 
 // newRows lays the rows of a replica out, for groups of up to samplesMax samples. The gradients of the pooled
 // embeddings of the groups lie group values apart, from grads on.
@@ -83,10 +73,11 @@ func newRows(r *replica, m *memory, of *model.ReplicaConfig, samplesMax int, gra
 	t.states = c.Optimizer.StateSize(c.Dim)
 	capacity := c.Capacity
 	t.table = rowTable{
-		index: m.raw(slotBytes * slotsOf(capacity)), signs: m.raw(8 * capacity), updates: m.raw(4 * capacity),
-		values: m.floats(capacity * c.Dim), state: m.floats(capacity * t.states), counts: m.floats(3),
-		applied: m.doubles(countedBlocks), slots: uint64(slotsOf(capacity)),
-		key: rng.Key(c.Seed, "row"), capacity: int32(capacity), dim: int32(c.Dim), states: int32(t.states),
+		index: m.raw(model.RowSlotBytes * model.RowSlots(capacity)), signs: m.raw(8 * capacity),
+		updates: m.raw(4 * capacity), values: m.floats(capacity * c.Dim),
+		state: m.floats(capacity * t.states), counts: m.floats(3), applied: m.doubles(countedBlocks),
+		slots: uint64(model.RowSlots(capacity)),
+		key:   rng.Key(c.Seed, "row"), capacity: int32(capacity), dim: int32(c.Dim), states: int32(t.states),
 		bound: c.InitBound, initial: initialState(c.Optimizer),
 	}
 	t.tableAt, t.ruleAt = m.raw(int(unsafe.Sizeof(t.table))), m.raw(int(unsafe.Sizeof(t.rule)))
@@ -192,7 +183,7 @@ func (t *rows) describe() {
 	t.write(t.columnsAt, cuda.Bytes(columns))
 	t.clear(t.table.counts, 3)
 	t.clear(t.table.applied, 2*countedBlocks)
-	t.each("clear_index", slotsOf(t.config.Capacity), cuda.Pointer(t.tableAt))
+	t.each("clear_index", model.RowSlots(t.config.Capacity), cuda.Pointer(t.tableAt))
 	t.describeBatch()
 	if t.exchange != nil {
 		t.exchange.describe()
@@ -232,7 +223,7 @@ func (t *rows) Applied() (n int, err error) {
 // Room implements model.DeviceRows.
 func (t *rows) Room() model.RowsRoom {
 	return model.RowsRoom{Device: fmt.Sprintf("cuda:%d", t.device.Info().Ordinal),
-		Capacity: t.config.Capacity, Memory: rowBytes(&t.config) * unit.Bytes(t.config.Capacity)}
+		Capacity: t.config.Capacity, Memory: t.config.RowBytes() * unit.Bytes(t.config.Capacity)}
 }
 
 // readOnce is the number of rows that are read for evaluation at a time.

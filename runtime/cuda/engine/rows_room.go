@@ -16,10 +16,8 @@ func withCapacity(c *model.RowsConfig) *model.RowsConfig {
 	if c == nil || c.Memory == 0 {
 		return c
 	}
-	limited, most := *c, int(c.Memory/rowBytes(c))
-	if limited.Capacity == 0 || most < limited.Capacity {
-		limited.Capacity = most
-	}
+	limited := *c
+	limited.Capacity = c.Most()
 	return &limited
 }
 
@@ -35,7 +33,7 @@ func checkRows(c *model.ReplicaConfig) error {
 		return fmt.Errorf("engine: rows on the GPUs of %d ranks; at most %d", c.Ranks, kernels.Digits)
 	case rows.Optimizer.Kind == opt.FTRL:
 		return fmt.Errorf("engine: rows on a GPU have no optimizer %s", opt.FTRL)
-	case rows.Capacity < 1 || slotsOf(rows.Capacity) > math.MaxInt32:
+	case rows.Capacity < 1 || model.RowSlots(rows.Capacity) > math.MaxInt32:
 		return fmt.Errorf("engine: room for %d rows on a GPU; want 1 to %d", rows.Capacity,
 			math.MaxInt32/3*2-1)
 	case c.Groups*c.SamplesMax*rows.Schema.EmbeddingWidth() > math.MaxInt32/2:
@@ -52,10 +50,6 @@ func replicaBytes(d *device, t *trainer, c model.ReplicaConfig, samples int) int
 	return m.bytes + d.Info().WorkspaceBytes()
 }
 
-// ncclReserve is left free for NCCL on each of several GPUs. NCCL does not say before how much it takes for
-// its connections; what it lacks shows before the first step, too.
-const ncclReserve = 512 << 20
-
 // checkRoomForRows returns an error that says how many rows would fit, if the replica fits with the first of
 // its rows and not with all.
 func checkRoomForRows(d *device, t *trainer, c model.ReplicaConfig) error {
@@ -63,7 +57,7 @@ func checkRoomForRows(d *device, t *trainer, c model.ReplicaConfig) error {
 	if err != nil {
 		return err
 	}
-	each, first := rowBytes(c.Rows), *c.Rows
+	each, first := c.Rows.RowBytes(), *c.Rows
 	first.Capacity = 1
 	alone := c
 	alone.Rows = &first
@@ -71,14 +65,14 @@ func checkRoomForRows(d *device, t *trainer, c model.ReplicaConfig) error {
 	rest := free - unit.Bytes(replicaBytes(d, t, alone, c.SamplesMax)+rounded)
 	beside, all := "the network", ""
 	if c.Ranks > 1 {
-		rest -= ncclReserve
-		beside += fmt.Sprintf(" and %v for NCCL", unit.Bytes(ncclReserve))
+		rest -= model.RowsReserve // what NCCL lacks shows before the first step, too
+		beside += fmt.Sprintf(" and %v for NCCL", model.RowsReserve)
 	}
 	if most := int(rest / each); most >= 1 && c.Rows.Capacity > most {
 		if c.Ranks > 1 {
 			all = fmt.Sprintf(", %d rows on %d GPUs", c.Ranks*most, c.Ranks)
 		}
-		states, other := c.Rows.Optimizer.StateSize(c.Rows.Dim), rowHeadBytes+slotBytes+slotBytes/2
+		states, other := c.Rows.Optimizer.StateSize(c.Rows.Dim), model.RowHeadBytes+model.RowSlotBytes*3/2
 		return fmt.Errorf("cuda:%d: %d rows of %v (%d values, %d of optimizer state, %d bytes of sign, "+
 			"count and index) take %v, and %v of %v are free beside %s; rows.capacity = %d would fit%s",
 			d.Info().Ordinal, c.Rows.Capacity, each, c.Rows.Dim, states, other,

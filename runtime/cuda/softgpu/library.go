@@ -46,3 +46,17 @@ func Set(t testing.TB, name, value string) {
 	set(name, value)
 	t.Cleanup(func() { set(name, before) })
 }
+
+// Sent returns the bytes that the ranks of this process have sent by sends of NCCL so far, to each other and
+// to themselves. It skips the test on hardware.
+func Sent(t testing.TB) int64 {
+	t.Helper()
+	Only(t)
+	library, err := purego.Dlopen(Libraries(t).Collectives, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent func() int64
+	purego.RegisterLibFunc(&sent, library, "softgpuSent")
+	return sent()
+}

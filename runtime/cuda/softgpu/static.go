@@ -17,3 +17,10 @@ func Set(t testing.TB, name, value string) {
 	t.Helper()
 	Folder(t)
 }
+
+// Sent skips the test: this program cannot open libraries.
+func Sent(t testing.TB) int64 {
+	t.Helper()
+	Folder(t)
+	return 0
+}

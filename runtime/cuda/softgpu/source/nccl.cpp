@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <utility>
 
 enum {
@@ -357,11 +358,18 @@ static void exchange(std::vector<PointToPoint> &all) {
 	}
 }
 
+// The bytes that all ranks of this process have sent each other, and themselves.
+static std::atomic<long long> sentBytes{0};
+
+API long long softgpuSent() { return sentBytes; }
+
 // performGroup issues the calls of a group, which are of one communicator and one stream.
 static int performGroup(std::vector<PointToPoint> all) {
 	if (all.empty()) return ncclSuccess;
 	for (PointToPoint &p : all)
 		if (p.with != all[0].with || p.stream != all[0].stream) return ncclInvalidUsage;
+	for (PointToPoint &p : all)
+		if (p.sends) sentBytes += p.bytes;
 	auto shared = std::make_shared<std::vector<PointToPoint>>(std::move(all));
 	return issue((*shared)[0].stream, [=] { auto calls = *shared; exchange(calls); })
 		? ncclInvalidUsage : ncclSuccess;

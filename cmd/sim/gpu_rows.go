@@ -1,0 +1,56 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+
+	"tandem/algo/unit"
+	"tandem/sim/cost"
+)
+
+// gpuRows is what a report says of rows on GPUs, at the middle of what is not known. Memory is that of a GPU,
+// of those of the ranks the one with the least room.
+type gpuRows struct {
+	Rows      float64 `json:"rows"`     // of the data on each GPU, in the mean
+	Capacity  int     `json:"capacity"` // of each GPU
+	RowBytes  int64   `json:"row_bytes"`
+	Memory    int64   `json:"memory_bytes"` // taken for rows
+	Used      int64   `json:"used_bytes"`   // for all
+	Has       int64   `json:"has_bytes"`
+	Fullest   float64 `json:"fullest"` // work of the GPU with most rows of a batch, relative to the mean
+	Exchanged int64   `json:"exchanged_bytes_per_step"`
+}
+
+// gpuRows returns what a report says of rows on GPUs; nil if the job has none.
+func (d *detailed) gpuRows() *gpuRows {
+	j := d.job
+	if !j.HasRowsOnGPU() || d.Mid.Roles == nil {
+		return nil
+	}
+	w, ranks, c := &j.Workload, j.Roles.Ranks, j.RowsConfig()
+	m := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, w)
+	g := &gpuRows{Rows: cmp.Or(w.Created, w.Rows) / float64(ranks), Capacity: c.Most(),
+		RowBytes: int64(c.RowBytes()), Memory: int64(m.GPURows), Used: int64(m.GPU), Has: int64(m.GPUHas),
+		Fullest: 1, Exchanged: int64(d.Mid.Roles.RowBytes)}
+	if w.Skew != nil && ranks > 1 {
+		g.Fullest = w.Skew(j.Training.GlobalBatch, ranks)
+	}
+	return g
+}
+
+// lines describe rows on GPUs.
+func (g *gpuRows) lines(ranks int) []string {
+	each := ""
+	if ranks > 1 {
+		each = " on each"
+	}
+	list := []string{
+		fmt.Sprintf("%s of %s%s, in %v; %v of %v with network and batch", count(g.Rows),
+			count(float64(g.Capacity)), each, unit.Bytes(g.Memory), unit.Bytes(g.Used), unit.Bytes(g.Has)),
+	}
+	if ranks > 1 {
+		list = append(list, fmt.Sprintf("%v a step between GPUs; the fullest has %.2f × the mean",
+			unit.Bytes(g.Exchanged), g.Fullest))
+	}
+	return list
+}

@@ -1,0 +1,141 @@
+package cluster
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/unit"
+	"tandem/sim/cost"
+	"tandem/sim/timeline"
+)
+
+// onGPUs is training with its rows on the accelerators of the ranks.
+func onGPUs(mode string, ranks int) job.Job {
+	j := training(mode, ranks)
+	j.Rows.Placement, j.Rows.Capacity, j.Model.Device.CUDA = job.RowsOnGPU, 40_000_000, true
+	return j
+}
+
+// gpuCluster is small, with accelerators that have room for rows.
+func gpuCluster() job.Cluster {
+	c := small()
+	c.SetAccelerator("H100-SXM5")
+	c.System = "tandem"
+	return c
+}
+
+// Rows on GPUs need the price of an accelerator, and a training that computes nothing.
+func TestRowsOnGPUsAreRefused(t *testing.T) {
+	machine := cost.ThisMachine(cost.MeasuredMachine{Cores: 2, Memory: 1 << 33, Multiply: 1e9, CopySpeed: 4e9,
+		RowTime: 100, MessageTime: 1000, Date: "2026-11"})
+	numerics := func(job.Job) (Numerics, error) { panic("started") }
+	j, gpus := onGPUs(job.Sync, 2), hardwareOf(t, gpuCluster())
+	for want, c := range map[string]struct {
+		h *cost.Hardware
+		o Options
+	}{
+		"computes on processors":                                {gpus, Options{Numerics: numerics}},
+		"needs the profile of an accelerator, and the measured": {machine, Options{}},
+	} {
+		_, err := Run(c.h, j, tower(t), clicks(), c.o)
+		if err == nil || !strings.Contains(err.Error(), "rows.placement = gpu") ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// In every step each rank sends the signs of the distinct rows of its 512 samples, and their values twice; on
+// one GPU nothing is exchanged. Every run keeps the contract of the roles, also of ranks on two servers, and
+// can be drawn.
+func TestRanksExchangeRows(t *testing.T) {
+	rows := math.Round(8*clicks().Distinct(512)) + 2*math.Round(64*clicks().Distinct(512))
+	for _, mode := range []string{job.Sync, job.Hybrid} {
+		for _, ranks := range []int{1, 2, 3, 16} {
+			want := unit.Bytes(ranks) * unit.Bytes(rows)
+			if ranks == 1 {
+				want = 0
+			}
+			drawn := new(timeline.Timeline)
+			o := Options{check: true, SystemJitter: true, Timeline: drawn}
+			r := run(t, gpuCluster(), onGPUs(mode, ranks), o)
+			if r.RowBytes != want || r.Staleness.Own.Max() > 0 && mode == job.Sync {
+				t.Errorf("%s, %d ranks: %d B, want %d", mode, ranks, r.RowBytes, want)
+			}
+			updates := 0
+			for _, track := range drawn.Tracks {
+				for _, span := range track.Spans {
+					if span.Name == "update of rows" {
+						updates++
+					}
+				}
+			}
+			if (updates > 0) != (ranks > 1) {
+				t.Errorf("%s, %d ranks: %d updates are drawn", mode, ranks, updates)
+			}
+		}
+	}
+}
+
+// Without jitter, a step of hybrid on two GPUs takes what its parts take one after the other: nothing else is
+// on the way, since samples come long before.
+func TestAStepWithRowsOnGPUsIsTheSumOfItsParts(t *testing.T) {
+	for _, ranks := range []int{1, 2} {
+		h := hardwareOf(t, gpuCluster())
+		h.System.NNWorker.Interference.Mid = 0
+		j, layout, w := onGPUs(job.Hybrid, ranks), tower(t), clicks()
+		p := cost.NewPrices(h.Resolve(), &j, layout, &w, true)
+		b := p.Batch(512)
+		g := b.Rows
+		sum := g.Find.Host + g.Find.Kernels + g.Answer.Host + g.Answer.Kernels + g.Pool.Host +
+			g.Pool.Kernels + g.Sum.Host + g.Sum.Kernels + g.Update.Host + g.Update.Kernels
+		sum += g.BeforeSigns + g.BeforeValues + g.BeforeSums + p.HostLinkWire.Time(g.Staged)
+		sum += b.ForwardHost + b.Forward + b.BackwardHost + b.Backward + b.Update
+		if ranks > 1 {
+			x := &h.System.Collectives.Inside
+			for _, bytes := range []unit.Bytes{g.Signs, g.Values, g.Values} {
+				half := float64(bytes)/2 + float64(x.Half.Mid) // each message costs Half more bytes
+				rate := float64(p.InsideWire.Bandwidth) * x.AllToAll.Mid
+				sum += p.InsideWire.Latency + unit.Tick(half/rate*1e9)
+			}
+		}
+		r := runOn(t, h, j, Options{})
+		least, most := float64(sum), float64(sum)*1.03 // of the all-reduce, what backward does not hide
+		if got := float64(r.StepTime); got < 0.999*least || got > most {
+			t.Errorf("%d ranks: a step takes %v, its parts %v", ranks, r.StepTime, sum)
+		}
+	}
+}
+
+// More GPUs train more samples a second, though not in proportion; wider rows and a slower wire take longer;
+// a second server makes the network part of a step.
+func TestThroughputWithRowsOnGPUs(t *testing.T) {
+	h := hardwareOf(t, gpuCluster())
+	of := func(ranks int, change func(*job.Job), improve map[string]float64) float64 {
+		j := onGPUs(job.Sync, ranks)
+		j.Training.GlobalBatch = 8192 * ranks
+		change(&j)
+		return runOn(t, h, j, Options{Improve: improve}).Throughput
+	}
+	same := func(*job.Job) {}
+	one, two, eight := of(1, same, nil), of(2, same, nil), of(8, same, nil)
+	if two <= one || two >= 2*one || eight <= 2*two || eight >= 8*one {
+		t.Errorf("%v samples/s on one GPU, %v on two, %v on eight", one, two, eight)
+	}
+	adam := of(8, func(j *job.Job) { j.Rows.Optimizer.Kind = "adam" }, nil)
+	if adam >= eight {
+		t.Errorf("%v samples/s with Adam, %v without", adam, eight)
+	}
+	for resource, factor := range map[string]float64{"wire inside servers": 0.2, "accelerator": 0.5,
+		"GPU server cores": 0.5} {
+		if slow := of(8, same, map[string]float64{resource: factor}); slow >= eight {
+			t.Errorf("%v samples/s with a slower %s, %v without", slow, resource, eight)
+		}
+	}
+	sixteen := of(16, same, nil)
+	if slow := of(16, same, map[string]float64{"network bandwidth": 0.2}); slow >= 0.9*sixteen {
+		t.Errorf("two servers: %v samples/s with a slower network, %v without", slow, sixteen)
+	}
+}

@@ -1,0 +1,236 @@
+package cost
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/model"
+	"tandem/algo/unit"
+	"tandem/sim/device"
+)
+
+// GPURows are the prices of a batch of a rank whose rows are on the GPUs (job.RowsOnGPU). A rank alone has
+// Find before its forward pass and Update behind its backward pass. Of several, each asks the owners of the
+// rows for those of its batch, gets their values, and sends them the sums of their gradients: Find, the
+// exchange of signs, Answer, the exchange of values and Pool come before its forward pass, and Sum, another
+// exchange of values and Update behind the backward passes of all.
+//
+// The work is that of package tandem/runtime/cuda/engine, kernel by kernel. Of the rows that all ranks ask
+// for, every rank is taken to own as many as the one that is expected to own most.
+type GPURows struct {
+	// Staged is copied to the accelerator before Find: the signs of all rows that ids name, and the ends of
+	// bags.
+	Staged                          unit.Bytes
+	Find, Answer, Pool, Sum, Update GPUPart
+	// Signs and Values are what a rank sends in an exchange of signs and in one of values, the part for
+	// itself included. The wires are taken to move Fullest times as much.
+	Signs, Values unit.Bytes
+	Fullest       float64
+	// Between is how long the hosts take between the end of the kernels before an exchange and its first
+	// byte, and from the last to the next kernels: waits for accelerators and for each other, and the small
+	// copies and launches of the exchange.
+	BeforeSigns, BeforeValues, BeforeSums unit.Tick
+}
+
+// GPUPart is work on the accelerator of a rank, with the time of the host thread that launches it.
+type GPUPart struct{ Host, Kernels unit.Tick }
+
+// gpuBatch is what a batch of a rank has of the rows on GPUs. The numbers are expectations.
+type gpuBatch struct{ distinct, fresh float64 }
+
+// rowsOfRank describes the rows of a rank's GPU, and those of its batch, for kernels.
+type rowsOfRank struct {
+	own           device.Indexed // of the batch, in the rank's table; of several ranks, in a table of copies
+	asked         device.Indexed // that ranks ask for, in the rank's table
+	room          float64        // occurrences that there is room for
+	fullest       float64
+	copies        float64 // slots of the index of copies
+	bags          float64
+	passes, again int // of the sorts of own and asked
+}
+
+// gpuRows returns the prices of a batch on an accelerator.
+func (p *Prices) gpuRows(a *device.Accelerator, s *BatchSize) *GPURows {
+	if !p.Job.HasRowsOnGPU() {
+		return nil
+	}
+	r := p.rowsOfRank(s)
+	g := &GPURows{Staged: bytesOf(signBytes*r.room + valueBytes*(r.bags+headWords)), Fullest: r.fullest}
+	part := func(captured bool, kernels ...[]device.Kernel) (of GPUPart) {
+		for _, k := range kernels {
+			of.Kernels += a.TimeOf(k...)
+			of.Host += p.launchTime(device.Launches(k...), captured)
+		}
+		return of
+	}
+	if p.Job.Roles.Ranks == 1 {
+		g.Find = part(true, a.Pool(r.own, true), a.Number(r.own))
+		g.Find.Host += p.hashTime(s.rowOccurrences)
+		g.Update = part(true, a.Sort(r.own.Lookups, r.passes), a.Sum(r.own), a.Update(r.own))
+		return g
+	}
+	g.Find = part(false, a.ClearIndex(r.copies), a.Note(r.own), a.Number(r.own), a.Deal(r.own))
+	g.Find.Host += p.hashTime(s.rowOccurrences)
+	g.Answer = part(false, a.Answer(r.asked), a.Number(r.asked))
+	g.Pool = part(true, a.Pool(r.own, false))
+	g.Sum = part(false, a.Sort(r.own.Lookups, r.passes), a.Sum(r.own), a.Send(r.own))
+	g.Update = part(false, a.Sort(r.asked.Lookups, r.again), a.Sum(r.asked), a.Update(r.asked))
+	g.Update.Host += p.wakes(1) + p.HostLinkWire.Time(valueBytes) // what is not finite is seen
+	g.Signs = bytesOf(signBytes * r.own.Distinct)
+	g.Values = bytesOf(valueBytes * float64(r.own.Dim) * r.own.Distinct)
+	numbers := p.HostLinkWire.Time(bytesOf(valueBytes * float64(p.Job.Roles.Ranks)))
+	exchange := p.System.Collectives.LaunchTime.Mid
+	g.BeforeSigns = exchange + p.wakes(4) + 2*numbers // counts and ends of what is asked cross the host link
+	g.BeforeValues = exchange + p.wakes(2) + p.HostLinkWire.Time(3*valueBytes)
+	g.BeforeSums = exchange + p.wakes(2)
+	return g
+}
+
+// headWords is the number of words that go ahead of the ends of bags: how many rows are named, the learning
+// rate, the samples of the step, and where the first bag begins.
+const headWords = 5
+
+// rowsOfRank returns what a batch of a rank has of the rows.
+func (p *Prices) rowsOfRank(s *BatchSize) (r rowsOfRank) {
+	c, ranks, w := p.Job.RowsConfig(), p.Job.Roles.Ranks, p.Workload
+	r.room, r.bags = w.gpuRoom(s.Samples), float64(w.Slots)*float64(s.Samples)
+	held := float64(c.Most())
+	if rows := w.created(); rows > 0 {
+		held = min(held, rows/float64(ranks))
+	}
+	groups := max(1, p.Job.GroupsPerRank())
+	named, distinct := s.rowOccurrences, min(s.onGPU.distinct, s.rowOccurrences)
+	r.own = device.Indexed{Lookups: named, Distinct: distinct, New: s.onGPU.fresh * distinct,
+		Outputs: max(r.bags, float64(p.Layout.EmbeddingWidth)*float64(s.Samples)/float64(c.Dim)),
+		Groups:  groups, Dim: c.Dim, State: c.Optimizer.StateSize(c.Dim),
+		Probes: probes(held, c.Most())}
+	group := (int(s.Samples) + groups - 1) / groups
+	r.own.Partial = min(named, float64(groups)*w.Distinct(group))
+	r.passes, r.fullest = passes(r.room), 1
+	if ranks == 1 {
+		return r
+	}
+	global := int(s.Samples) * ranks
+	if w.Skew != nil {
+		r.fullest = w.Skew(global, ranks)
+	}
+	asked := distinct * r.fullest
+	r.asked = r.own
+	r.asked.Lookups, r.asked.Outputs, r.asked.Groups, r.asked.Partial = asked, asked, 1, asked
+	r.asked.Distinct = min(asked, w.Distinct(global)/float64(ranks)*r.fullest)
+	r.asked.New = newShare(w.Created, w.Trained/float64(global), w.Distinct(global)) * r.asked.Distinct
+	r.again = passes(r.room * 5 / 4)
+	// Copies have no state, and all are new.
+	r.copies = float64(model.RowSlots(int(r.room)))
+	r.own.Probes, r.own.New, r.own.State = probes(distinct, int(r.room)), 0, 0
+	return r
+}
+
+// probes returns how many slots of an index are read to find one of a number of rows, in the mean, where
+// there is room for most.
+//
+// Source: Knuth, The Art of Computer Programming 3 (1998), section 6.4, algorithm L: ½·(1 + 1/(1 − α)).
+func probes(rows float64, most int) float64 {
+	load := min(rows, float64(most)) / float64(model.RowSlots(most))
+	return (1 + 1/(1-load)) / 2
+}
+
+// passes returns the number of passes of a sort of occurrences that there is room for.
+func passes(room float64) int {
+	const radixBits = 8
+	return (bits.Len(uint(max(0, room-1))) + radixBits - 1) / radixBits
+}
+
+// gpuRoom returns the number of named rows of a batch that a rank has room for: one for each bag or, if more
+// are named, a quarter more than these.
+func (w *Workload) gpuRoom(samples int32) float64 {
+	n := float64(samples)
+	room, named := n*float64(w.Slots), n*w.RowsNamed()
+	if w.Occurrences > 0 {
+		room *= w.RowsNamed() / w.Occurrences // of each id
+	}
+	if named > room {
+		room = named * 5 / 4
+	}
+	return math.Ceil(room)
+}
+
+// hashTime returns the time in which the host of a rank turns ids into signs. Where there are many, the ranks
+// of a host share a few more cores. A system that does not say what an id takes has the price of its
+// embedding workers.
+func (p *Prices) hashTime(named float64) unit.Tick {
+	const many, more = 1 << 16, 3
+	each := p.System.EmbeddingWorker.IDTime.Mid
+	if t := &p.System.NNWorker.SignTime; t.Given() {
+		each = t.Mid
+	}
+	nanos := float64(each) * named / p.ServerHost.CoreSpeed
+	if named > many {
+		here := min(p.Job.Roles.Ranks, max(1, p.Cluster.AcceleratorsPerServer))
+		nanos /= 1 + float64(min(more, max(0, p.ServerHost.Cores-here)))/float64(here)
+	}
+	return unit.Tick(math.Ceil(nanos))
+}
+
+// launchTime returns the time of the host thread of a rank for launches, which may be part of a captured
+// graph.
+func (p *Prices) launchTime(launches int, captured bool) unit.Tick {
+	nanos := float64(p.System.NNWorker.LaunchTime.Mid) * float64(launches)
+	if captured {
+		nanos *= 1 - p.System.NNWorker.Captured.Mid
+	}
+	return unit.Tick(math.Ceil(nanos / p.ServerHost.CoreSpeed))
+}
+
+// wakes returns the time of waits of a rank's host for its accelerator or for another rank: each costs as
+// much as an end of a message, which wakes its receiver.
+func (p *Prices) wakes(n int) unit.Tick {
+	return unit.Tick(math.Ceil(float64(n) * float64(p.System.Messages.Time.Mid) / p.ServerHost.CoreSpeed))
+}
+
+// gpuRowsBytes returns the memory of the rows that a rank has on its GPU, of what it needs for the rows of a
+// batch, and of what connects several GPUs.
+func gpuRowsBytes(t *job.Job, w *Workload, samples int) (rows, batch, reserve unit.Bytes) {
+	c := t.RowsConfig()
+	batch = c.BatchBytes(int(w.gpuRoom(int32(samples))), w.Slots*samples, t.Roles.Ranks)
+	if t.SharesRowsOnGPUs() {
+		reserve = model.RowsReserve
+	}
+	return c.RowBytes() * unit.Bytes(c.Most()), batch, reserve
+}
+
+// checkGPURows returns an error that wraps ErrGPUMemory if the rows of a job do not fit the GPUs of its
+// ranks.
+func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
+	c, ranks := t.RowsConfig(), t.Roles.Ranks
+	rows, _, reserve := gpuRowsBytes(t, w, samplesOfRank(t))
+	if m.GPU > m.GPUHas && m.GPU-rows < m.GPUHas {
+		beside := "the network"
+		if reserve > 0 {
+			beside += fmt.Sprintf(" and %v for NCCL", reserve)
+		}
+		free := m.GPUHas - (m.GPU - rows)
+		return fmt.Errorf("cost: %d rows of %v (%d values, %d of optimizer state, %d bytes of sign, count "+
+			"and index) take %v, and %v of %v of an accelerator (%s) are free beside %s: %w; "+
+			"rows.capacity = %d would fit", c.Most(), c.RowBytes(), c.Dim, c.Optimizer.StateSize(c.Dim),
+			model.RowHeadBytes+model.RowSlotBytes*3/2, rows, free, m.GPUHas, r.Devices[m.device].Name, beside,
+			ErrGPUMemory, free/c.RowBytes())
+	}
+	if room := float64(ranks) * float64(c.Most()); w.created() > room {
+		return fmt.Errorf("cost: the data have %.0f rows, and %d GPUs have room for %.0f: %w; raise "+
+			"rows.capacity or rows.memory, or take more GPUs: roles.ranks", w.created(), ranks, room,
+			ErrGPUMemory)
+	}
+	return nil
+}
+
+// created returns the number of rows that a training makes: at most all that there are.
+func (w *Workload) created() float64 { return cmp.Or(w.Created, w.Rows) }
+
+// samplesOfRank returns the largest number of samples that a rank has of a global batch.
+func samplesOfRank(t *job.Job) int {
+	return (t.Training.GlobalBatch + t.Roles.Ranks - 1) / t.Roles.Ranks
+}
