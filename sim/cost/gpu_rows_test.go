@@ -58,6 +58,7 @@ func TestSizesOfABatchWithRowsOnGPUs(t *testing.T) {
 	if b.Rows.Signs != 8*400 || b.Rows.Values != 64*400 || b.Rows.Staged != 8*750+4*(300+5) {
 		t.Errorf("%+v; want signs of 400 rows, and room for a quarter more than 600", b.Rows)
 	}
+	checkHostTimes(t, pricesOnGPUs(t, j, layout, w), b.Rows)
 	if b.Split.Core != 0 || b.Pool.Core != 0 || b.Pool.Memory != 0 {
 		t.Errorf("the EW splits for %v and pools for %v", b.Split, b.Pool)
 	}
@@ -68,6 +69,36 @@ func TestSizesOfABatchWithRowsOnGPUs(t *testing.T) {
 	}
 	if size := newBatchSize(&plain, &w, layout, 100, shard.Rows(2), 2); size.DistinctRows != 400 {
 		t.Errorf("%v rows on PSs, want 400", size.DistinctRows)
+	}
+}
+
+// checkHostTimes checks how long the host takes for a batch of 600 named rows in two groups: a launch for each
+// kernel, of which a sort of up to 938 keys has six and one of owners three, 3 ns for an id, and waits.
+func checkHostTimes(t *testing.T, p *Prices, g *GPURows) {
+	t.Helper()
+	host := func(launches, waits int) float64 {
+		n, m := &p.System.NNWorker, &p.System.Messages
+		return (float64(launches)*float64(n.LaunchTime.Mid) + float64(waits)*float64(m.Time.Mid)) /
+			p.ServerHost.CoreSpeed
+	}
+	ids := 600 * float64(p.System.NNWorker.SignTime.Mid) / p.ServerHost.CoreSpeed
+	link := func(numbers unit.Bytes) float64 { return float64(p.HostLinkWire.Time(4 * numbers)) }
+	exchange := float64(p.System.Collectives.LaunchTime.Mid)
+	for _, x := range []struct {
+		what string
+		got  unit.Tick
+		want float64
+	}{
+		{"find", g.Find.Host, host(1+2+3+5, 0) + ids}, {"answer", g.Answer.Host, host(1+3, 0)},
+		{"pool", g.Pool.Host, host(2, 0)}, {"sum", g.Sum.Host, host(6+1+1, 0)},
+		{"update", g.Update.Host, host(6+1+1, 1) + link(1)},
+		{"before signs", g.BeforeSigns, exchange + host(0, 4) + 2*link(4)},
+		{"before values", g.BeforeValues, exchange + host(0, 2) + link(3)},
+		{"before sums", g.BeforeSums, exchange + host(0, 2)},
+	} {
+		if math.Abs(float64(x.got)-x.want) > 10 || ids < 1000 {
+			t.Errorf("%s: the host takes %v, want %.0f ns", x.what, x.got, x.want)
+		}
 	}
 }
 
