@@ -161,8 +161,8 @@ func TestRanksWaitForTheRowsOfTheSlowest(t *testing.T) {
 	}
 }
 
-// Ranks on two servers send what they ask each other for, and the answers, over the cards: at least their time
-// alone, and that of the all-reduce, is part of a step on a network that is a thousand times as slow.
+// Ranks on two servers send what they ask each other for, and the answers, over the cards: at least their
+// time alone, and that of the all-reduce, is part of a step on a network that is a thousand times as slow.
 func TestRowsCrossTheNetworkBetweenServers(t *testing.T) {
 	j := onGPUs(job.Hybrid, 16)
 	w, b := withRows(t, j)

@@ -72,8 +72,8 @@ func TestSizesOfABatchWithRowsOnGPUs(t *testing.T) {
 	}
 }
 
-// checkHostTimes checks how long the host takes for a batch of 600 named rows in two groups: a launch for each
-// kernel, of which a sort of up to 938 keys has six and one of owners three, 3 ns for an id, and waits.
+// checkHostTimes checks how long the host takes for a batch of 600 named rows in two groups: a launch for
+// each kernel, of which a sort of up to 938 keys has six and one of owners three, 3 ns for an id, and waits.
 func checkHostTimes(t *testing.T, p *Prices, g *GPURows) {
 	t.Helper()
 	host := func(launches, waits int) float64 {
