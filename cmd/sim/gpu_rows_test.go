@@ -16,10 +16,9 @@ import (
 	"tandem/sim/cost"
 )
 
-// gpuJob is a job whose rows are on GPUs: eight parts of 16 samples, in their order, are all that ranks
-// train.
+// gpuJob is a job whose rows are on GPUs: at most eight parts, in their order, are all that ranks train on.
 const gpuJob = `
-data: {kind: synthetic, synthetic: {train-rows: 128, test-rows: 20, numeric: 2, columns: [
+data: {kind: synthetic, synthetic: {train-rows: %d, test-rows: 20, numeric: 2, columns: [
   {name: user, cardinality: 50}, {name: item, cardinality: 90},
   {name: tags, cardinality: 40, ids-per-row: 3}]}}
 model: {kind: feed-forward, embedding-dim: 5, top: [8], device: cuda}
@@ -60,14 +59,50 @@ func simulatedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset) (cluster.
 	return r, cost.MemoryUse(h.Resolve(), j, layout, &w), err
 }
 
+// rowKernels are the kernels of rows.cu that a step has.
+var rowKernels = []string{"clear_index", "pool_group", "count_new_rows", "number_new_rows", "create_rows",
+	"key_owners", "count_digits", "sum_digits", "place_digits", "deal_rows", "answer_rows",
+	"sum_row_gradients", "send_sums", "update_rows"}
+
+// ranKernels returns how often these have run.
+func ranKernels(t *testing.T) (n int) {
+	t.Helper()
+	for _, kernel := range rowKernels {
+		n += int(softgpu.Ran(t, kernel))
+	}
+	return n
+}
+
+// wantedKernels returns how often the prices of a job let them run in a training of some steps. Every index is
+// emptied at the start. Several ranks rehearse, without samples, all that they do apart from the network.
+func wantedKernels(t *testing.T, j *job.Job, data *datasets.Dataset, steps int) int {
+	t.Helper()
+	w, layout, err := workload.Counted(data, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	section, ranks := job.PersiaCluster(), j.Roles.Ranks
+	h, _, err := cost.Load(&section, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := cost.NewPrices(h.Resolve(), j, layout, &w, true).Batch(int32(j.Training.GlobalBatch / ranks)).Rows
+	other := b.Answer.Launches + b.Sum.Launches + b.Update.Launches
+	all := ranks * (steps*(b.Find.Launches+b.Pool.Launches+other) + 1)
+	if ranks > 1 {
+		all += ranks * (b.Find.Launches - j.GroupsPerRank() + other)
+	}
+	return all
+}
+
 // The bytes on the simulated exchange are those that NCCL has counted in a training of the same job, and the
-// memory of the rows is that which the ranks have taken.
+// memory of the rows is that which the ranks have taken. Kernels have run as often as their price says.
 func TestBytesBetweenGPUsAreThoseOfATraining(t *testing.T) {
 	for _, c := range []struct {
 		mode         string
 		ranks, batch int
-	}{{job.Sync, 2, 32}, {job.Hybrid, 4, 64}, {job.Sync, 1, 16}} {
-		j, err := job.Load(ownFile(t, "job.yaml", fmt.Sprintf(gpuJob, c.mode, c.batch, c.ranks, 200)))
+	}{{job.Sync, 2, 32}, {job.Hybrid, 4, 64}, {job.Sync, 1, 16}, {job.Sync, 2, 256}} {
+		j, err := job.Load(ownFile(t, "job.yaml", fmt.Sprintf(gpuJob, max(128, c.batch), c.mode, c.batch, c.ranks, 200)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +110,7 @@ func TestBytesBetweenGPUsAreThoseOfATraining(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := softgpu.Sent(t)
+		before, ranBefore := softgpu.Sent(t), ranKernels(t)
 		trained, err := trainedOnGPUs(t, &j, data)
 		if err != nil {
 			t.Fatal(err)
@@ -93,6 +128,9 @@ func TestBytesBetweenGPUsAreThoseOfATraining(t *testing.T) {
 			t.Errorf("%d ranks, %d steps: %d B are predicted, NCCL has sent %d", c.ranks, trained.Steps, all,
 				sent)
 		}
+		if ran, want := ranKernels(t)-ranBefore, wantedKernels(t, &j, data, trained.Steps); ran != want {
+			t.Errorf("%d ranks: %d kernels of rows have run, prices have %d", c.ranks, ran, want)
+		}
 		for _, gpu := range trained.GPURows {
 			if gpu.Memory != memory.GPURows {
 				t.Errorf("%d ranks: %v of rows are predicted, %v are taken", c.ranks, memory.GPURows,
@@ -105,7 +143,7 @@ func TestBytesBetweenGPUsAreThoseOfATraining(t *testing.T) {
 // The simulator refuses rows that do not fit by the arithmetic of the runtime.
 func TestRowsThatDoNotFitAreRefusedAlike(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
-		text := fmt.Sprintf(gpuJob, job.Sync, 16*ranks, ranks, 1_000_000_000)
+		text := fmt.Sprintf(gpuJob, 128, job.Sync, 16*ranks, ranks, 1_000_000_000)
 		j, err := job.Load(ownFile(t, "job.yaml", text))
 		if err != nil {
 			t.Fatal(err)

@@ -36,7 +36,10 @@ type GPURows struct {
 }
 
 // GPUPart is work on the accelerator of a rank, with the time of the host thread that launches it.
-type GPUPart struct{ Host, Kernels unit.Tick }
+type GPUPart struct {
+	Host, Kernels unit.Tick
+	Launches      int
+}
 
 // gpuBatch is what a batch of a rank has of the rows on GPUs. The numbers are expectations.
 type gpuBatch struct{ distinct, fresh float64 }
@@ -62,8 +65,9 @@ func (p *Prices) gpuRows(a *device.Accelerator, s *BatchSize) *GPURows {
 	part := func(captured bool, kernels ...[]device.Kernel) (of GPUPart) {
 		for _, k := range kernels {
 			of.Kernels += a.TimeOf(k...)
-			of.Host += p.launchTime(device.Launches(k...), captured)
+			of.Launches += device.Launches(k...)
 		}
+		of.Host = p.launchTime(of.Launches, captured)
 		return of
 	}
 	if p.Job.Roles.Ranks == 1 {
@@ -122,7 +126,7 @@ func (p *Prices) rowsOfRank(s *BatchSize) (r rowsOfRank) {
 	r.asked.Lookups, r.asked.Outputs, r.asked.Groups, r.asked.Partial = asked, asked, 1, asked
 	r.asked.Distinct = min(asked, w.Distinct(global)/float64(ranks)*r.fullest)
 	r.asked.New = newShare(w.Created, w.Trained/float64(global), w.Distinct(global)) * r.asked.Distinct
-	r.again = passes(r.room * 5 / 4)
+	r.again = passes(roomFor(asked, w.bagRoom(s.Samples)*5/4))
 	// Copies have no state, and all are new.
 	r.copies = float64(model.RowSlots(int(r.room)))
 	r.own.Probes, r.own.New, r.own.State = probes(distinct, int(r.room)), 0, 0
@@ -144,18 +148,28 @@ func passes(room float64) int {
 	return (bits.Len(uint(max(0, room-1))) + radixBits - 1) / radixBits
 }
 
-// gpuRoom returns the number of named rows of a batch that a rank has room for: one for each bag or, if more
-// are named, a quarter more than these.
+// gpuRoom returns the number of named rows of a batch that a rank has room for.
 func (w *Workload) gpuRoom(samples int32) float64 {
-	n := float64(samples)
-	room, named := n*float64(w.Slots), n*w.RowsNamed()
+	return roomFor(float64(samples)*w.RowsNamed(), w.bagRoom(samples))
+}
+
+// bagRoom returns the room for a batch that is taken before the first: one row, or those of an id, for each
+// bag.
+func (w *Workload) bagRoom(samples int32) float64 {
+	room := float64(samples) * float64(w.Slots)
 	if w.Occurrences > 0 {
-		room *= w.RowsNamed() / w.Occurrences // of each id
-	}
-	if named > room {
-		room = named * 5 / 4
+		room *= w.RowsNamed() / w.Occurrences
 	}
 	return math.Ceil(room)
+}
+
+// roomFor returns the room for a number of rows where there was some: as much or, if the rows are more, a
+// quarter more than these.
+func roomFor(rows, room float64) float64 {
+	if rows > room {
+		room = math.Ceil(rows * 5 / 4)
+	}
+	return room
 }
 
 // hashTime returns the time in which the host of a rank turns ids into signs. Where there are many, the ranks

@@ -33,15 +33,10 @@ func Set(t testing.TB, name, value string) {
 	if onHardware() && name == "TANDEM_SOFTGPU_SEED" {
 		return
 	}
-	Only(t)
-	library, err := purego.Dlopen(Libraries(t).Driver, purego.RTLD_NOW|purego.RTLD_LOCAL)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var set func(name, value string)
 	var get func(name string) string
-	purego.RegisterLibFunc(&set, library, "softgpuSet")
-	purego.RegisterLibFunc(&get, library, "softgpuGet")
+	register(t, &set, "softgpuSet")
+	register(t, &get, "softgpuGet")
 	before := get(name)
 	set(name, value)
 	t.Cleanup(func() { set(name, before) })
@@ -51,12 +46,27 @@ func Set(t testing.TB, name, value string) {
 // to themselves. It skips the test on hardware.
 func Sent(t testing.TB) int64 {
 	t.Helper()
+	var sent func() int64
+	register(t, &sent, "softgpuSent")
+	return sent()
+}
+
+// Ran returns how often a kernel has run in this process so far, also as part of graphs. It skips the test on
+// hardware.
+func Ran(t testing.TB, kernel string) int64 {
+	t.Helper()
+	var ran func(kernel string) int64
+	register(t, &ran, "softgpuRan")
+	return ran(kernel)
+}
+
+// register finds a function of the library.
+func register(t testing.TB, function any, name string) {
+	t.Helper()
 	Only(t)
-	library, err := purego.Dlopen(Libraries(t).Collectives, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	library, err := purego.Dlopen(Libraries(t).Driver, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sent func() int64
-	purego.RegisterLibFunc(&sent, library, "softgpuSent")
-	return sent()
+	purego.RegisterLibFunc(function, library, name)
 }

@@ -24,3 +24,10 @@ func Sent(t testing.TB) int64 {
 	Folder(t)
 	return 0
 }
+
+// Ran skips the test: this program cannot open libraries.
+func Ran(t testing.TB, kernel string) int64 {
+	t.Helper()
+	Folder(t)
+	return 0
+}

@@ -4,6 +4,9 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <map>
+#include <mutex>
+
 struct Vector { unsigned x, y, z; };
 struct Block;
 
@@ -442,7 +445,23 @@ struct Launch {
 	uint64_t random;
 };
 
+// How often each kernel has run in this process.
+static std::mutex ranMutex;
+static std::map<std::string, long long> ran;
+
+API long long softgpuRan(const char *kernel) {
+	std::lock_guard<std::mutex> lock(ranMutex);
+	auto found = ran.find(kernel);
+	return found == ran.end() ? 0 : found->second;
+}
+
+static void countRun(const std::string &kernel) {
+	std::lock_guard<std::mutex> lock(ranMutex);
+	ran[kernel]++;
+}
+
 static void runKernel(const std::shared_ptr<Launch> &l) {
+	countRun(l->kernel);
 	Block *b = thisWorker();
 	b->kernel = l->kernel;
 	b->call = l->call;
