@@ -65,6 +65,9 @@ func clusterNames() []string {
 // thisMachine is the cluster that is measured.
 const thisMachine = "this-machine"
 
+// ownSystem is the profile of the runtime.
+const ownSystem = "tandem"
+
 // stalenessMax bounds the batches that may be outstanding: the pipeline must be full before
 // anything is measured, which takes minutes at the bound.
 const stalenessMax = 1000
@@ -649,6 +652,11 @@ func (p *program) place(q *request, given func(string) bool) error {
 	}
 	if q.hardware.System.Note != "" {
 		q.notes = append(q.notes, q.hardware.System.Note)
+	}
+	if name := q.hardware.System.Name; q.job.HasRowsOnGPU() && name != ownSystem {
+		q.notes = append(q.notes, fmt.Sprintf("rows on GPUs are those of %s; %s, which has none, gives the "+
+			"prices of launches, waits and collectives: --system %s has those of the runtime", ownSystem,
+			name, ownSystem))
 	}
 	q.job.Cluster = q.hardware.Cluster
 	return q.question(q.modes[0], q.gpus[0]).Check()
