@@ -35,7 +35,9 @@ func (v *Victim) Label() string {
 // Means are the means of recovery that a training has besides checkpoints.
 type Means struct {
 	RedoLogs bool // PSs return where their disks remain
-	Ranks    bool // a rank returns with the parameters of another, in modes where all have the same
+	// Ranks: a rank returns with the parameters of another, in modes where all have the same. Where the rows
+	// are on GPUs, no other has its rows.
+	Ranks bool
 }
 
 // Victims returns what can fail in a job that recovers by some means.
@@ -55,6 +57,7 @@ func Victims(j *predict.Job, by Means) ([]Victim, error) {
 		return nil, err
 	}
 	var all []Victim
+	copies := by.Ranks && cfg.RanksAreEqual() && !j.HasRowsOnGPU()
 	for r := msg.Role(0); r.Known(); r++ {
 		follows := GoesBack
 		switch {
@@ -62,7 +65,7 @@ func Victims(j *predict.Job, by Means) ([]Victim, error) {
 			follows = Returns
 		case role.CanRedo(r) && by.RedoLogs:
 			follows = Redone
-		case r == msg.NNWorker && by.Ranks && cfg.RanksAreEqual() && ranks > 1:
+		case r == msg.NNWorker && copies && ranks > 1:
 			follows = Copies
 		}
 		if n := int(cfg.Count(r)); n > 0 {
@@ -73,7 +76,7 @@ func Victims(j *predict.Job, by Means) ([]Victim, error) {
 		gpuServers.Group = "this machine"
 		return append(all, gpuServers), nil
 	}
-	if by.Ranks && cfg.RanksAreEqual() && servers > 1 {
+	if copies && servers > 1 {
 		gpuServers.Consequence = Copies
 	}
 	machines := []Victim{gpuServers, {Node, "EW host", h.EmbeddingWorkers.Count.Mid, Returns, false},
@@ -106,8 +109,8 @@ const (
 )
 
 // SizeOf returns the size of a checkpoint of a job at the middle of what is not known: rows, each with its
-// sign and the state of its optimizer, and the dense network with its own. Of a step graph, every server
-// writes an equal part of the rows.
+// sign and the state of its optimizer, and the dense network with its own. Of a step graph, and of a job with
+// its rows on GPUs, every server writes an equal part of the rows.
 func SizeOf(j *predict.Job) (Size, error) {
 	w, h := &j.Workload, j.Hardware
 	if !(w.Rows > 0) {
@@ -121,7 +124,7 @@ func SizeOf(j *predict.Job) (Size, error) {
 	case h.Colocated():
 		s.Part = s.Whole
 		return s, nil
-	case h.System.Architecture == system.StepGraph:
+	case h.System.Architecture == system.StepGraph, j.HasRowsOnGPU():
 		per := j.Cluster.AcceleratorsPerServer
 		s.Hosts, group = (j.Roles.Ranks+per-1)/per, &h.Server
 	default:

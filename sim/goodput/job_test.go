@@ -119,3 +119,24 @@ func TestSizeOfACheckpoint(t *testing.T) {
 		t.Errorf("of an unknown number of rows: %v", err)
 	}
 }
+
+// Where the rows are on GPUs, the servers of the GPUs write them, and a rank that is lost takes some along.
+func TestRowsOnGPUsAreLostWithARank(t *testing.T) {
+	j := jobOn(t, "persia-gcp", job.Hybrid)
+	j.Job.Rows.Placement, j.Job.Rows.Capacity, j.Job.Model.Device.CUDA = job.RowsOnGPU, 1000, true
+	per := j.Cluster.AcceleratorsPerServer
+	j.Roles.Ranks = 3 * per
+	s, err := SizeOf(j)
+	if err != nil || s.Hosts != 3 || s.Network != j.Hardware.Server.Network.Mid {
+		t.Errorf("%+v, %v; want 3 hosts", s, err)
+	}
+	victims, err := Victims(j, Means{Ranks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range victims {
+		if want := GoesBack; v.Consequence != want && (v.Name == "nn-worker" || v.GPUs) {
+			t.Errorf("%s: %v, want %v", v.Label(), v.Consequence, want)
+		}
+	}
+}
