@@ -608,6 +608,23 @@ func unknown(flag, word string, known []string) error {
 	return cli.UsageError("known are "+strings.Join(known, ", "), "%s", text)
 }
 
+// notesOfGPURows returns what a user might not expect of rows on GPUs.
+func (q *request) notesOfGPURows() (notes []string) {
+	if !q.job.HasRowsOnGPU() {
+		return nil
+	}
+	if name := q.hardware.System.Name; name != ownSystem {
+		notes = append(notes, fmt.Sprintf("rows on GPUs are those of %s; %s, which has none, gives the "+
+			"prices of launches, waits and collectives: --system %s has those of the runtime", ownSystem,
+			name, ownSystem))
+	}
+	if slices.Contains(q.modes, job.Sync) {
+		notes = append(notes, "hybrid has the bits of sync where rows are on GPUs, and gets the ids of its "+
+			"next batches ahead")
+	}
+	return notes
+}
+
 // place chooses the cluster of a job that is not made from a model, and loads its hardware.
 func (p *program) place(q *request, given func(string) bool) error {
 	settings, err := q.settings()
@@ -653,11 +670,7 @@ func (p *program) place(q *request, given func(string) bool) error {
 	if q.hardware.System.Note != "" {
 		q.notes = append(q.notes, q.hardware.System.Note)
 	}
-	if name := q.hardware.System.Name; q.job.HasRowsOnGPU() && name != ownSystem {
-		q.notes = append(q.notes, fmt.Sprintf("rows on GPUs are those of %s; %s, which has none, gives the "+
-			"prices of launches, waits and collectives: --system %s has those of the runtime", ownSystem,
-			name, ownSystem))
-	}
+	q.notes = append(q.notes, q.notesOfGPURows()...)
 	q.job.Cluster = q.hardware.Cluster
 	return q.question(q.modes[0], q.gpus[0]).Check()
 }

@@ -208,6 +208,9 @@ func TestThroughputWithRowsOnGPUs(t *testing.T) {
 	if two <= one || two >= 2*one || eight <= 2*two || eight >= 8*one {
 		t.Errorf("%v samples/s on one GPU, %v on two, %v on eight", one, two, eight)
 	}
+	if ahead := of(8, func(j *job.Job) { j.Training.Mode = job.Hybrid }, nil); ahead <= 1.1*eight {
+		t.Errorf("%v samples/s in hybrid, which gets ids ahead, %v in sync", ahead, eight)
+	}
 	adam := of(8, func(j *job.Job) { j.Rows.Optimizer.Kind = "adam" }, nil)
 	if adam >= eight {
 		t.Errorf("%v samples/s with Adam, %v without", adam, eight)
