@@ -255,6 +255,12 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 		if w.HasHotRows() {
 			what += fmt.Sprintf(", %.3g hot rows", w.Hot.Rows)
 		}
+		if t.HasRowsOnGPU() {
+			what += fmt.Sprintf(", %d rows", t.RowsConfig().Most())
+		}
+		if t.SharesRowsOnGPUs() {
+			what += fmt.Sprintf(", %v for NCCL", model.RowsReserve)
+		}
 		return fmt.Errorf("cost: %s and a batch of %d samples take %v, an accelerator (%s) has %v: %w; use "+
 			"smaller batches", what, samplesOfRank(t), m.GPU, r.Devices[m.device].Name, m.GPUHas, ErrMemory)
 	}
