@@ -94,7 +94,8 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 func (m *Modules) config(j *job.Job, schema *batch.Schema) config {
 	spec := j.Model.Spec
 	c := config{File: spec.File, Source: spec.Source, Class: spec.Class, Arguments: spec.Arguments,
-		Compile: spec.Compile, BF16: j.Model.Precision == job.BF16, Width: schema.EmbeddingWidth(), Numbers: schema.Dense, Labels: schema.Labels,
+		Compile: spec.Compile, BF16: j.Model.Precision == job.BF16, Width: schema.EmbeddingWidth(),
+		Numbers: schema.Dense, Labels: schema.Labels,
 		Limit: m.Limit.Seconds(), Slots: []slot{}}
 	if c.Arguments == nil {
 		c.Arguments = map[string]any{}
