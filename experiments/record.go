@@ -57,7 +57,7 @@ func (p *program) newRecord(e *report.Experiment, target string, s settings) *re
 		Format: recordFormat, Experiment: e.Name, Folder: filepath.Base(target),
 		Command: p.commandLine(e, s),
 		Quick:   s.quick, Seeds: s.seeds, Seed: s.seed, Arguments: p.arguments(e), DataFolder: s.dataFolder,
-		Started: now, Commits: []string{cli.CurrentEnvironment().Commit},
+		Started: now, Commits: []string{cli.Commit()},
 	}
 	sum := sha256.Sum256([]byte(r.Command + "\n" + r.Commits[0] + "\n" + now.Format(time.RFC3339Nano)))
 	r.Run = hex.EncodeToString(sum[:4])
@@ -132,7 +132,7 @@ var errNoInterruptedRun = errors.New("there is no interrupted run")
 // resumed counts one more part of the run, by this program.
 func (r *record) resumed() {
 	r.Resumed++
-	if commit := cli.CurrentEnvironment().Commit; !slices.Contains(r.Commits, commit) {
+	if commit := cli.Commit(); !slices.Contains(r.Commits, commit) {
 		r.Commits = append(r.Commits, commit)
 	}
 }

@@ -39,7 +39,7 @@ everything but timings and trainings with real threads is the same.`,
 			if err != nil {
 				return err
 			}
-			here := cli.CurrentEnvironment().Commit
+			here := cli.Commit()
 			if then := r.Environment.Commit; then != here {
 				fmt.Fprintf(p.stderr, "experiments: note: run %s is of commit %s, this program of %s\n",
 					r.Run, then, here)

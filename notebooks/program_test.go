@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tandem/internal/build"
 )
 
 // program collects the Go code of a notebook. As in gonb, all cells share their declarations and imports, and
@@ -145,15 +147,14 @@ func (p *program) build(t *testing.T) string {
 		}
 	}
 	file := filepath.Join(folder, "notebook")
-	for _, command := range [][]string{
-		{"vet"}, {"build", "-buildvcs=false", "-ldflags=-s -w", "-o", file},
-	} {
-		c := exec.Command("go", append(command, "-modfile="+filepath.Join(folder, "go.mod"),
-			"-overlay="+filepath.Join(folder, "overlay.json"), "./notebooks/testdata")...)
-		c.Dir = repository
-		if printed, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("go %s: %v\n%s", command[0], err, printed)
-		}
+	arguments := []string{"-modfile=" + filepath.Join(folder, "go.mod"),
+		"-overlay=" + filepath.Join(folder, "overlay.json"), "tandem/notebooks/testdata"}
+	vet := exec.Command("go", append([]string{"vet"}, arguments...)...)
+	if printed, err := vet.CombinedOutput(); err != nil {
+		t.Fatalf("go vet: %v\n%s", err, printed)
+	}
+	if err := build.Program(t.Context(), file, arguments...); err != nil {
+		t.Fatal(err)
 	}
 	return file
 }

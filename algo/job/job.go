@@ -38,6 +38,7 @@ type Model struct {
 	Optimizer  opt.DenseSpec `yaml:"optimizer"` // of the parameters
 	// Precision is FP32, BF16 or, on a GPU, TF32: what the operands of matrix products are rounded to;
 	// nothing that is kept is rounded. The narrow ones are faster only where there are multipliers for them.
+	// A module, of kind torch, is trained under torch.autocast with bf16; its predictions are not rounded.
 	// The simulator prices work at the precision of the cluster, not at this one.
 	Precision string `yaml:"precision"`
 	// Device is where ranks compute the network and keep its parameters and optimizer state. With cuda they

@@ -170,7 +170,7 @@ func manifest(j job.Job, data *datasets.Dataset, source batch.Source, steps int)
 		return nil, err
 	}
 	m := checkpoint.Describe(&j, text, data.Scaling, source, steps)
-	m.Commit, m.Written = cli.CurrentEnvironment().Commit, time.Now().UTC()
+	m.Commit, m.Written = cli.Commit(), time.Now().UTC()
 	return m, nil
 }
 

@@ -23,7 +23,7 @@ import (
 
 // serve serves metrics at an address, and says where. The server lives as long as the process.
 func (p *program) serve(address string, collect func(*metrics.Snapshot)) (*metrics.Server, error) {
-	server, err := metrics.Serve(address, "node", cli.CurrentEnvironment().Commit, collect)
+	server, err := metrics.Serve(address, "node", cli.Commit(), collect)
 	if err != nil {
 		return nil, cli.MetricsError(err)
 	}

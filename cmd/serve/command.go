@@ -244,7 +244,7 @@ func serve(ctx context.Context, m *inference.Model, f *follower, s settings, std
 			d.counts.Collect(to)
 			served.collect(to)
 		}
-		observed, err := metrics.Serve(s.metrics, "serve", cli.CurrentEnvironment().Commit, collect,
+		observed, err := metrics.Serve(s.metrics, "serve", cli.Commit(), collect,
 			d.protect)
 		if err != nil {
 			return fmt.Errorf("--metrics-address: %w", err)

@@ -113,7 +113,7 @@ func (s *service) modelReady(_ context.Context, q *oip.ModelReadyRequest) (*oip.
 
 func (s *service) serverMetadata(context.Context, *oip.ServerMetadataRequest) (*oip.ServerMetadataResponse,
 	error) {
-	return &oip.ServerMetadataResponse{Name: "tandem", Version: cli.CurrentEnvironment().Commit}, nil
+	return &oip.ServerMetadataResponse{Name: "tandem", Version: cli.Commit()}, nil
 }
 
 func (s *service) modelMetadata(_ context.Context, q *oip.ModelMetadataRequest) (*oip.ModelMetadataResponse,

@@ -137,7 +137,7 @@ func (s *service) handler(requestMax int64) http.Handler {
 		mux.HandleFunc("GET "+path, ok)
 	}
 	mux.HandleFunc("GET /v2", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, map[string]any{"name": "tandem", "version": cli.CurrentEnvironment().Commit,
+		reply(w, map[string]any{"name": "tandem", "version": cli.Commit(),
 			"extensions": []string{"binary_tensor_data"}})
 	})
 	infer := func(w http.ResponseWriter, r *http.Request) {

@@ -21,7 +21,7 @@ func (w *watcher) serveMetrics(address string) (func(), error) {
 	if address == "" {
 		return func() {}, nil
 	}
-	server, err := metrics.Serve(address, "train", cli.CurrentEnvironment().Commit, w.collect)
+	server, err := metrics.Serve(address, "train", cli.Commit(), w.collect)
 	if err != nil {
 		return nil, cli.MetricsError(err)
 	}

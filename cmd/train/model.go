@@ -45,6 +45,6 @@ func (p *program) manifest(j job.Job, f flags, data *datasets.Dataset, source ba
 	}
 	m := checkpoint.Describe(&j, text, data.Scaling, source, steps)
 	m.Graph = f.graph
-	m.Commit, m.Written = cli.CurrentEnvironment().Commit, p.now().UTC()
+	m.Commit, m.Written = cli.Commit(), p.now().UTC()
 	return m, nil
 }

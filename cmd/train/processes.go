@@ -124,7 +124,7 @@ func (f *flags) checkPlacement(j *job.Job) error {
 func (p *program) inProcesses(dataDir string, f flags) runner {
 	return func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
 		results string) (*train.Result, error) {
-		program, err := process.FindNode()
+		program, err := process.FindNode(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -103,7 +103,9 @@ func open(ctx context.Context, address string, next map[int32]int64) (input.Topi
 	}
 	t.client, err = kgo.NewClient(append(options,
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{name: begin}),
-		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))...)
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		// Else a partition that is added is read 5 s after it was found.
+		kgo.MetadataMinAge(pollTime))...)
 	return t, err
 }
 

@@ -49,7 +49,7 @@ func newCluster(t *testing.T, partitions int32) *cluster {
 		c.fake, c.brokers = fake, strings.Join(fake.ListenAddrs(), ",")
 	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(c.brokers, ",")...),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,6 +252,7 @@ func TestATopicIsFollowedFromItsEnd(t *testing.T) {
 
 // Partitions that are added are read from their beginning, and a message of several lines is one row.
 func TestPartitionsAreAdded(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	folder := filepath.Join(t.TempDir(), "rows")
 	c.send(0, 2)
@@ -310,6 +311,7 @@ func TestAbortedTransactionsAreNotSeen(t *testing.T) {
 // A topic goes on behind messages that make no row, and with partitions that are new, also where the program
 // has ended before a file had them: what retention has dropped since is an error if it was not read.
 func TestOffsetsWithoutRowsAreKept(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	folder := filepath.Join(t.TempDir(), "rows")
 	c.send(0, 2)

@@ -83,7 +83,7 @@ func TestVersionAndCompletion(t *testing.T) {
 		return stdout.String(), err
 	}
 	text, err := run("--version")
-	want := "x: commit " + CurrentEnvironment().Commit + ", go"
+	want := "x: commit " + Commit() + ", go"
 	if err != nil || !strings.HasPrefix(text, want) {
 		t.Errorf("version %q, error %v; want %q", text, err, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,6 +60,5 @@ func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]),
 // Version describes this build in one line: the commit, the module's version if it was installed by one, and
 // the version of Go.
 func Version() string {
-	e := CurrentEnvironment()
-	return fmt.Sprintf("commit %s, %s, %s/%s", e.Commit, e.GoVersion, e.OS, e.Arch)
+	return fmt.Sprintf("commit %s, %s, %s/%s", Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

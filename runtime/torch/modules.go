@@ -55,6 +55,7 @@ type config struct {
 	Class     string         `json:"class"`
 	Arguments map[string]any `json:"arguments"`
 	Compile   bool           `json:"compile"`
+	BF16      bool           `json:"bf16"` // of training passes
 	Slots     []slot         `json:"slots"`
 	Width     int            `json:"width"` // embedding values of a sample
 	Numbers   []string       `json:"numbers"`
@@ -93,7 +94,8 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 func (m *Modules) config(j *job.Job, schema *batch.Schema) config {
 	spec := j.Model.Spec
 	c := config{File: spec.File, Source: spec.Source, Class: spec.Class, Arguments: spec.Arguments,
-		Compile: spec.Compile, Width: schema.EmbeddingWidth(), Numbers: schema.Dense, Labels: schema.Labels,
+		Compile: spec.Compile, BF16: j.Model.Precision == job.BF16, Width: schema.EmbeddingWidth(),
+		Numbers: schema.Dense, Labels: schema.Labels,
 		Limit: m.Limit.Seconds(), Slots: []slot{}}
 	if c.Arguments == nil {
 		c.Arguments = map[string]any{}
@@ -112,13 +114,13 @@ func (m *Modules) config(j *job.Job, schema *batch.Schema) config {
 }
 
 // SavedEngine is Engine, for the job of a saved model. It refuses a module whose file has changed since, and
-// does not compile it, so that a model can be read where there is no compiler.
+// does not compile it, so that a model can be read where there is no compiler. No prediction is rounded.
 func (m *Modules) SavedEngine(j *job.Job, schema *batch.Schema) (model.Engine, error) {
 	if err := job.CheckModule(&j.Model.Spec); err != nil {
 		return nil, err
 	}
 	plain := *j
-	plain.Model.Compile = false
+	plain.Model.Compile, plain.Model.Precision = false, job.FP32
 	return m.Engine(&plain, schema)
 }
 
@@ -168,9 +170,9 @@ func refuse(j *job.Job, schema *batch.Schema) error {
 		return fmt.Errorf("model.device = %v: a module of PyTorch trains on the processors; leave it out",
 			j.Model.Device)
 	}
-	if j.Model.Precision != job.FP32 {
-		return fmt.Errorf("model.precision = %s: the module rounds as it likes; leave it out",
-			j.Model.Precision)
+	if j.Model.Precision == job.TF32 {
+		return fmt.Errorf("model.precision = %s: a module of PyTorch trains on the processors; want %s or %s",
+			job.TF32, job.FP32, job.BF16)
 	}
 	if labels := len(schema.Labels); labels != j.Model.Labels() {
 		return fmt.Errorf("there are %d labels and %d heads: give the model one head for each label", labels,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/internal/build"
 	"tandem/runtime/torch"
 )
 
@@ -36,10 +37,10 @@ func TestPythonPackage(t *testing.T) {
 func TestPythonPackageLoadsWhatItHasTrained(t *testing.T) {
 	modules(t)
 	folder := t.TempDir()
-	build, err := osexec.Command("go", "build", "-o", folder, "../../cmd/train",
-		"../../cmd/model").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, build)
+	for _, name := range []string{"train", "model"} {
+		if err := build.Program(t.Context(), filepath.Join(folder, name), "tandem/cmd/"+name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var text strings.Builder
 	text.WriteString("site,price,clicked\n")

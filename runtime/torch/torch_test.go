@@ -7,6 +7,7 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -206,6 +207,80 @@ func TestCompiledGradientsAreCompared(t *testing.T) {
 	}
 }
 
+// With model.precision = bf16 autocast rounds what is multiplied in training, and nothing of predictions, nor
+// what is kept. sync has the bits of sequential training.
+func TestAutocast(t *testing.T) {
+	m := modules(t)
+	data := newSamples(20 * globalBatch)
+	const n = 16
+	outputs := map[string][2][]float32{} // of a pass in training and of a prediction, by precision
+	for _, precision := range []string{job.FP32, job.BF16} {
+		j := jobOf(t, "Net", job.Sync, 1)
+		j.Model.Precision = precision
+		e, err := m.Engine(&j, data.schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := model.InitialValues(e, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := model.Input{Samples: n, Embeddings: make([]float32, n*e.Layout().EmbeddingWidth),
+			Dense: data.all.Dense[:n], Labels: data.all.Labels[:n]}
+		for i := range in.Embeddings {
+			in.Embeddings[i] = float32(i%17)/17 - 0.4
+		}
+		pass := e.NewPass(n)
+		trained, _ := pass.Forward(values.Params, values.Running, in, true)
+		trained = slices.Clone(trained)
+		grads := make([]float32, e.Layout().Params)
+		for b := range e.Layout().Buckets {
+			pass.Backward(values.Params, b, grads)
+		}
+		trained = slices.Concat(trained, grads, pass.EmbeddingGrad())
+		in.Labels = nil
+		predicted, _ := pass.Forward(values.Params, values.Running, in, false)
+		outputs[precision] = [2][]float32{trained, slices.Clone(predicted)}
+		if err := e.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain, rounded := outputs[job.FP32], outputs[job.BF16]
+	if !slices.Equal(plain[1], rounded[1]) {
+		t.Errorf("predictions %v, in fp32 %v", rounded[1], plain[1])
+	}
+	largest, differs := float32(0), false
+	for i, x := range plain[0] {
+		largest = max(largest, x, -x)
+		differs = differs || x != rounded[0][i]
+	}
+	for i, x := range plain[0] {
+		if d := x - rounded[0][i]; max(d, -d) > largest/20 {
+			t.Fatalf("value %d: %v, in fp32 %v", i, rounded[0][i], x)
+		}
+	}
+	if !differs {
+		t.Error("nothing is rounded")
+	}
+	var want *train.Result
+	for mode, ranks := range map[string]int{job.Sequential: 1, job.Sync: 2} {
+		j := jobOf(t, "Net", mode, ranks)
+		j.Model.Precision = job.BF16
+		got, err := train.Run(t.Context(), j, data, data.all,
+			train.Options{Backend: backend.Backend{Torch: m.Engine}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		}
+		if got.AUC < 0.8 || got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
+			t.Errorf("%s: AUC %.3f, dense %x, rows %x; another mode has %x, %x", mode, got.AUC,
+				got.DenseDigest, got.RowsDigest, want.DenseDigest, want.RowsDigest)
+		}
+	}
+}
+
 // want reports an error that is not one line with some words.
 func want(t *testing.T, err error, words string) {
 	t.Helper()
@@ -221,8 +296,8 @@ func TestJobsThatModulesCannotDo(t *testing.T) {
 		"model.device = cuda: a module of PyTorch trains on the processors": func(j *job.Job) {
 			j.Model.Device.CUDA = true
 		},
-		"model.precision = bf16: the module rounds as it likes": func(j *job.Job) {
-			j.Model.Precision = job.BF16
+		"model.precision = tf32: a module of PyTorch trains on the processors": func(j *job.Job) {
+			j.Model.Precision = job.TF32
 		},
 		"there are 1 labels and 2 heads": func(j *job.Job) { j.Model.Heads = make([]model.Head, 2) },
 		"model.heads has layers": func(j *job.Job) {

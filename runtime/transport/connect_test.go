@@ -39,7 +39,7 @@ func TestConnectWaitsForLateProcesses(t *testing.T) {
 }
 
 func TestConnectNamesTheRole(t *testing.T) {
-	mustLeaveNothing(t)
+	t.Parallel()
 	other, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(3), worker(4)},
 		Job: "another job", Handler: newMailbox()})
 	if err != nil {

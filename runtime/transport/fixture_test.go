@@ -106,6 +106,15 @@ func overEach(t *testing.T, test func(t *testing.T)) {
 	t.Run("tcp", test)
 }
 
+// overBoth is overEach for a test that waits: both run side by side, beside others that wait.
+func overBoth(t *testing.T, test func(t *testing.T)) {
+	t.Parallel()
+	overEach(t, func(t *testing.T) {
+		t.Parallel()
+		test(t)
+	})
+}
+
 // listenAs makes an endpoint, which has begun as an incarnation. It uses TCP only if a part of the test's
 // name is "tcp".
 func listenAs(t testing.TB, o Options, incarnation uint32) *Endpoint {
@@ -161,18 +170,22 @@ func closeAll(t testing.TB, nodes []*Endpoint) {
 }
 
 // mustLeaveNothing fails the test if goroutines of gRPC or of this package are left when everything else of
-// the test is over.
+// the test is over. No other test may run beside it.
 func mustLeaveNothing(t *testing.T) {
 	t.Cleanup(func() {
-		var left string
-		for range 200 {
-			if left = ours(); left == "" {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
+		if left := leftAfter(2 * time.Second); left != "" {
+			t.Errorf("goroutines are left:\n%s", left)
 		}
-		t.Errorf("goroutines are left:\n%s", left)
 	})
+}
+
+// leftAfter returns the stacks of goroutines of gRPC or of this package that do not end within a time.
+func leftAfter(limit time.Duration) (left string) {
+	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+		if left = ours(); left == "" || time.Now().After(end) {
+			return left
+		}
+	}
 }
 
 // ours returns the stacks of goroutines that an endpoint may have started.

@@ -105,6 +105,7 @@ func TestStrangersToTheRun(t *testing.T) {
 // An endpoint reaches only processes of its run and of the role that it wants. Those that refuse it, or do
 // not use certificates, are named after a while.
 func TestOnlyTheRunIsReached(t *testing.T) {
+	t.Parallel()
 	folder := certified(t, time.Hour)
 	n := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(),
 		Identity: identityOf(t, folder, worker(0))}, 0)

@@ -26,7 +26,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	// Tests that run side by side cannot ask one by one: see mustLeaveNothing.
+	if left := leftAfter(2 * time.Second); left != "" {
+		fmt.Println("goroutines are left:\n" + left)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // beNNWorker1 connects to nn-worker 0, prints where it listens, and lives until its input ends.

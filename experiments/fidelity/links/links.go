@@ -53,6 +53,9 @@ type plan struct {
 	Long  int `yaml:"long-steps"`
 	// Samples is the number of points of the box behind an interval.
 	Samples int `yaml:"samples"`
+	// repetitions is how often the machine is measured. The median counts, because other programs slow
+	// trainings over links down, too.
+	repetitions int
 }
 
 // Goals, set before the first run: of the median error, and of the null models'.
@@ -69,7 +72,7 @@ func newPlan(o report.Options) (*plan, error) {
 	p := &plan{
 		Seed: o.Seed, Rates: []unit.BytesPerSec{100 * megabit, 200 * megabit, 400 * megabit},
 		Modes: []string{job.Sync, job.Hybrid, job.AsyncPS, job.AsyncAverage}, Ranks: []int{1, 4},
-		Short: 16, Long: 64, Samples: 64,
+		Short: 16, Long: 64, Samples: 64, repetitions: 5,
 	}
 	if o.Quick {
 		p.Rates, p.Modes = []unit.BytesPerSec{200 * megabit}, []string{job.Sync, job.Hybrid, job.AsyncAverage}

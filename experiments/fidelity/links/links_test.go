@@ -22,7 +22,7 @@ func TestCell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Modes, p.Ranks, p.Short, p.Long, p.Samples = []string{job.Sync}, []int{2}, 2, 5, 4
+	p.Modes, p.Ranks, p.Short, p.Long, p.Samples, p.repetitions = []string{job.Sync}, []int{2}, 2, 5, 4, 1
 	folder := t.TempDir()
 	r, err := p.measure(t.Context(), report.Options{Folder: folder})
 	if err != nil {

@@ -34,15 +34,11 @@ type machine struct {
 	PassSeconds map[int]float64 `json:"passes_s"`
 }
 
-// repetitions is how often the machine is measured. The median counts, because other programs slow trainings
-// over links down, too.
-const repetitions = 5
-
 // measureMachine measures this machine, alone and with trainings in one process.
 func (p *plan) measureMachine(ctx context.Context) (m machine, err error) {
 	var copies []float64
 	passes := map[int][]float64{}
-	for range repetitions {
+	for range p.repetitions {
 		r, err := probe.Run()
 		if err != nil {
 			return m, err

@@ -18,6 +18,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/unit"
+	"tandem/internal/build"
 )
 
 //go:embed namespaces.sh
@@ -66,11 +67,13 @@ func newTestbed(ctx context.Context) (*testbed, error) {
 		return nil, fmt.Errorf("links: cannot create a folder for the programs: %w", err)
 	}
 	s := &testbed{folder}
-	build := exec.CommandContext(ctx, "go", "build", "-o", folder, "tandem/cmd/node",
-		"tandem/experiments/fidelity/links/probe")
-	if text, err := build.CombinedOutput(); err != nil {
-		s.remove()
-		return nil, fmt.Errorf("links: cannot compile cmd/node: %w: %s", err, bytes.TrimSpace(text))
+	for name, path := range map[string]string{
+		"node": "tandem/cmd/node", "probe": "tandem/experiments/fidelity/links/probe",
+	} {
+		if err := build.Program(ctx, filepath.Join(folder, name), path); err != nil {
+			s.remove()
+			return nil, fmt.Errorf("links: %w", err)
+		}
 	}
 	return s, nil
 }

@@ -18,6 +18,7 @@ import (
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
+	"tandem/internal/build"
 )
 
 // tinyPlan returns a plan of a few seconds: one cluster, 2 and 4 GPUs, sync and hybrid.
@@ -223,8 +224,8 @@ func TestAgreesWithSimTrain(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-o", sim, "tandem/cmd/sim").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := build.Program(t.Context(), sim, "tandem/cmd/sim"); err != nil {
+		t.Fatal(err)
 	}
 	out, err := exec.Command(sim, "train", "--file", file, "--target-auc", fmt.Sprint(goal),
 		"--dollars-per-gpu-hour", fmt.Sprint(hourly/4.0), "--json").Output()

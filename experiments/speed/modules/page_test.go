@@ -12,7 +12,7 @@ import (
 
 // The page of the chapter has the ratios of the stored run.
 func TestPageHasTheStoredRatios(t *testing.T) {
-	text, err := os.ReadFile("quick.json")
+	text, err := os.ReadFile("full.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -42,22 +43,19 @@ type wayResult struct {
 type measurement struct {
 	*plan
 	options report.Options
-	node    string // the program that is a process of a run
+	node    func() (string, error) // finds the program that is a process of a run
 	data    *datasets.Dataset
 	meter   report.Meter
 }
 
 // measure trains every case in every way.
 func (p *plan) measure(ctx context.Context, o report.Options) ([]*result, error) {
-	node, err := process.FindNode()
-	if err != nil {
-		return nil, err
-	}
 	data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &p.Rows}, "")
 	if err != nil {
 		return nil, err
 	}
-	m := &measurement{plan: p, options: o, node: node, data: data,
+	m := &measurement{plan: p, options: o, data: data,
+		node:  sync.OnceValues(func() (string, error) { return process.FindNode(ctx) }),
 		meter: report.Meter{Total: len(p.Cases) * p.Rounds * len(ways()), Report: o.Progress}}
 	return report.MeasureCases(o, &m.meter, p.Cases, testCase.String, func(c testCase) (*result, error) {
 		return m.compare(ctx, c)
@@ -150,10 +148,14 @@ func (m *measurement) trainInProcesses(ctx context.Context, j job.Job, source ba
 	if err != nil {
 		return nil, err
 	}
+	node, err := m.node()
+	if err != nil {
+		return nil, err
+	}
 	cluster := process.New(process.Options{
 		Listen: "127.0.0.1:0", Job: j, Fingerprint: fingerprint, Data: data,
 		Command: func(s process.Start) []string {
-			return slices.Concat([]string{m.node}, s.Arguments(), []string{"--file", file})
+			return slices.Concat([]string{node}, s.Arguments(), []string{"--file", file})
 		},
 	})
 	o.Cluster = cluster

@@ -214,6 +214,11 @@ class Module:
                     setattr(limits, name, value)
             self.callee, self.compiled = self.torch.compile(self.module, dynamic=True), True
 
+    def rounded(self, train):
+        """Returns the context of a pass: in training, autocast rounds to bf16 if the job wants that."""
+        torch = self.torch
+        return torch.autocast("cpu", torch.bfloat16, enabled=train and self.config["bf16"])
+
     def parts(self, embeddings):
         """Returns the columns of each slot."""
         return embeddings.split([s["width"] for s in self.config["slots"]], dim=1)

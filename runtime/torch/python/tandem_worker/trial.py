@@ -22,6 +22,7 @@ class Trial(Module):
         cost = self.count()
         self.try_predictions()
         self.try_compiled()
+        self.try_rounded()
         self.check_constructor(fresh, output)
         return cost
 
@@ -100,6 +101,14 @@ class Trial(Module):
                 raise Refused(f"{at}: torch.compile computes another gradient of {name} of the module: "
                               f"{advice}")
         self.set_training(True)
+
+    def try_rounded(self):
+        """Runs a training pass in bf16, if the job wants that: a module may add what autocast has rounded to
+        memory of its own."""
+        if self.config["bf16"]:
+            with self.rounded(True):
+                output = self.train_once(TRIALS[-1])
+            self.check_gradients(output.float())
 
     def predictions_and_gradients(self):
         """Returns the predictions of made-up samples, and the gradients of their embeddings and of the

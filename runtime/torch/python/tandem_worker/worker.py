@@ -119,7 +119,9 @@ class Worker(Trial):
             torch.default_generator.manual_seed(p.seed())  # of the processors alone, as it takes no time
         with torch.set_grad_enabled(p.train):
             p.leaf = p.embeddings.detach().requires_grad_(p.train)
-            out = self.run(p.leaf, p.numbers, p.labels, p.train)
+            with self.rounded(p.train):
+                out = self.run(p.leaf, p.numbers, p.labels, p.train)
+            out = out.float()
         if p.train and not self.finite([out]) and self.finite([p.embeddings, p.numbers, *self.parameters]):
             raise self.refused("forward returned NaN or infinity for finite embeddings, numbers and "
                                "parameters")
