@@ -173,10 +173,10 @@ func roomFor(rows, room float64) float64 {
 }
 
 // hashTime returns the time in which the host of a rank turns ids into signs. Where there are many, the ranks
-// of a host share a few more cores. A system that does not say what an id takes has the price of its
-// embedding workers.
+// of a host share its cores, of which a rank can use one for each slot of each of its groups. A system that
+// does not say what an id takes has the price of its embedding workers.
 func (p *Prices) hashTime(named float64) unit.Tick {
-	const many, more = 1 << 16, 3
+	const many = 1 << 16
 	each := p.System.EmbeddingWorker.IDTime.Mid
 	if t := &p.System.NNWorker.SignTime; t.Given() {
 		each = t.Mid
@@ -184,7 +184,8 @@ func (p *Prices) hashTime(named float64) unit.Tick {
 	nanos := float64(each) * named / p.ServerHost.CoreSpeed
 	if named > many {
 		here := min(p.Job.Roles.Ranks, max(1, p.Cluster.AcceleratorsPerServer))
-		nanos /= 1 + float64(min(more, max(0, p.ServerHost.Cores-here)))/float64(here)
+		pieces := float64(p.Workload.Slots) * float64(max(1, p.Job.GroupsPerRank()))
+		nanos /= max(1, min(float64(p.ServerHost.Cores)/float64(here), pieces))
 	}
 	return unit.Tick(math.Ceil(nanos))
 }

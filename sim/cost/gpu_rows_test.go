@@ -102,6 +102,28 @@ func checkHostTimes(t *testing.T, p *Prices, g *GPURows) {
 	}
 }
 
+// Many ids are hashed by all cores of a host, which its ranks share, but by no more cores than a rank has slots
+// in its groups.
+func TestHostsHashIDsOnAllCores(t *testing.T) {
+	for _, c := range []struct {
+		ranks, groups, cores int
+		share                float64
+	}{{1, 8, 16, 16}, {1, 2, 16, 6}, {4, 64, 16, 4}, {8, 64, 4, 1}} {
+		j, layout, w := onGPUs(c.ranks)
+		j.Training.Groups = c.groups
+		p := pricesOnGPUs(t, j, layout, w)
+		host := *p.ServerHost
+		host.Cores, p.ServerHost = c.cores, &host
+		one := float64(p.System.NNWorker.SignTime.Mid) * 100_000 / host.CoreSpeed
+		if got := float64(p.hashTime(100_000)); math.Abs(got-one/c.share) > 1 {
+			t.Errorf("%+v: %v ns, want %v", c, got, one/c.share)
+		}
+		if got := float64(p.hashTime(50_000)); math.Abs(got-one/2) > 1 {
+			t.Errorf("%+v: half as many, by one core, take %v ns, want %v", c, got, one/2)
+		}
+	}
+}
+
 // total is the time that all parts of a batch take on the accelerator.
 func total(g *GPURows) unit.Tick {
 	return g.Find.Kernels + g.Answer.Kernels + g.Pool.Kernels + g.Sum.Kernels + g.Update.Kernels

@@ -92,6 +92,10 @@ func (m *memory) free() {
 // Copies within the memory of the host are made by several cores: one core copies slower than the GPU does.
 var copiers = sync.OnceValue(func() *parallel.Pool { return parallel.New(min(4, parallel.Cores())) })
 
+// hashers turn ids into signs, on all cores that there are: it is the largest part of what the host does for
+// rows on GPUs.
+var hashers = sync.OnceValue(func() *parallel.Pool { return parallel.New(parallel.Cores()) })
+
 // copiedAtOnce is the number of values of one task.
 const copiedAtOnce = 1 << 16
 

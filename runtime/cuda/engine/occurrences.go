@@ -174,7 +174,7 @@ func (t *rows) stage(part *batch.Part, ids []batch.Jagged) error {
 	}
 	ends[0] = 0
 	if n > copiedAtOnce {
-		copiers().ForEach(len(begins), write)
+		hashers().ForEach(len(begins), write)
 	} else {
 		for i := range begins {
 			write(i)
