@@ -1,0 +1,44 @@
+package mutate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// An Area is a part of the code outside the core, from whose packages mutants are drawn together: each place
+// has the same chance, so large packages have more of them.
+type Area struct {
+	Name    string
+	Folders []string // of the packages, from the root of the module
+	Count   int      // of mutants in a draw
+}
+
+// Areas are the parts outside the core.
+func Areas() []Area {
+	return []Area{
+		{"transport", []string{"runtime/grpcnet", "runtime/identity", "runtime/member", "runtime/ring",
+			"runtime/transport", "runtime/wire"}, 18},
+		{"checkpoint", []string{"runtime/checkpoint", "runtime/checkpoint/arrow",
+			"runtime/checkpoint/bucket", "runtime/checkpoint/safetensors", "runtime/redo"}, 16},
+		{"export", []string{"runtime/export", "runtime/inference", "runtime/onnx"}, 14},
+		{"datasets", []string{"datasets", "datasets/cache", "datasets/census", "datasets/infer",
+			"datasets/internal/decode", "datasets/internal/input", "datasets/parquet", "datasets/synth"}, 18},
+		{"serve", []string{"cmd/serve"}, 14},
+		{"simulator", []string{"sim/cluster", "sim/cost", "sim/des", "sim/device", "sim/fabric", "sim/fit",
+			"sim/goodput", "sim/graph", "sim/model", "sim/param", "sim/plan", "sim/popularity", "sim/predict",
+			"sim/preset", "sim/station", "sim/sweep", "sim/system", "sim/timeline", "sim/topo"}, 20},
+	}
+}
+
+// ownTargets are the tests of a package itself: the short ones first, if it has some, then all.
+func ownTargets(root, folder string) []Target {
+	all := Target{Folder: folder}
+	tests, _ := filepath.Glob(filepath.Join(root, folder, "*_test.go")) // a bad pattern cannot occur
+	for _, name := range tests {
+		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), "testing.Short()") {
+			return []Target{short(folder), all}
+		}
+	}
+	return []Target{all}
+}
