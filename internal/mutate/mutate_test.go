@@ -19,9 +19,9 @@ var (
 		"commas")
 	jobs   = flag.Int("jobs", 2, "test that many mutants at a time")
 	report = flag.String("report", "", "write the report to this file")
-	parts  = flag.String("part", "listed,core,outside", "run these parts: listed mutants, and those drawn from "+
-		"the core and from the areas outside it")
-	share  = flag.Int("share", 100, "draw that percentage of the mutants")
+	parts  = flag.String("part", "listed,core,outside", "run listed mutants, and those drawn from the core "+
+		"and from the areas outside it")
+	share = flag.Int("share", 100, "draw that percentage of the mutants")
 )
 
 // root is the root of the module, seen from the folder of this package.
