@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -21,6 +22,7 @@ func TestModelsAreSentAndReceived(t *testing.T) {
 	}
 	var names []string
 	sent := map[string][]byte{}
+	before := openFiles(t)
 	err := Send(from, func(f File, content io.Reader) error {
 		text, err := io.ReadAll(content)
 		if len(text) != int(f.Bytes) {
@@ -32,6 +34,9 @@ func TestModelsAreSentAndReceived(t *testing.T) {
 	entries, errRead := os.ReadDir(from)
 	if err != nil || errRead != nil || len(names) != len(entries) || names[len(names)-1] != ManifestFile {
 		t.Fatalf("%q are sent of %v: %v, %v", names, entries, err, errRead)
+	}
+	if after := openFiles(t); after != before {
+		t.Errorf("%d files were open before, and %d after", before, after)
 	}
 	parent := t.TempDir()
 	to := filepath.Join(parent, "received")
@@ -65,6 +70,16 @@ func TestModelsAreSentAndReceived(t *testing.T) {
 			t.Errorf("%s differs, %v", name, err)
 		}
 	}
+}
+
+// openFiles returns how many files are open, where the system says so.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil && runtime.GOOS == "linux" {
+		t.Fatal(err)
+	}
+	return len(all)
 }
 
 // A model whose parts cannot begin to write leaves nothing.

@@ -100,6 +100,16 @@ func TestRankOfTensors(t *testing.T) {
 	}
 }
 
+// A graph of as many bytes as may be is read.
+func TestLargestGraph(t *testing.T) {
+	head := protowire.AppendTag(nil, 2, protowire.BytesType) // the name of the producer
+	head = protowire.AppendVarint(head, model.GraphMax-5)    // which takes four bytes
+	graph := append(head, make([]byte, model.GraphMax-len(head))...)
+	if filled, err := fill(graph, values); err != nil || len(filled) != model.GraphMax {
+		t.Errorf("%d bytes: %v", len(filled), err)
+	}
+}
+
 // Memory and time are bounded by the bytes of a graph and the values of its model. A tensor may refer to all
 // values, so a thousand small tensors could take a thousand times the memory of the model.
 func TestMemoryOfGraphs(t *testing.T) {
