@@ -89,6 +89,19 @@ func TestReadHead(t *testing.T) {
 	}
 }
 
+// Lines that begin with # above the header are comments, one as well as several. A first line that has the
+// delimiters of the line below it is the header.
+func TestCommentsAboveAHeader(t *testing.T) {
+	for text, want := range map[string]string{
+		"# made today\na,b\n1,2": "#", "# made\n# today\na,b\n1,2": "#", "#a,b\n1,2": "", "a,b\n1,2": "",
+		"a,b\n#1,2": "", "# only": "",
+	} {
+		if got := (&Head{Lines: strings.Split(text, "\n")}).Comment(); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // ReadRows neither splits nor standardises, and returns the rows that it skipped.
 func TestReadRows(t *testing.T) {
 	dir := t.TempDir()
