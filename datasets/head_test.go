@@ -3,6 +3,7 @@ package datasets
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,11 +76,15 @@ func TestReadHead(t *testing.T) {
 	write(t, dir, "gzip", gzipped(t, "a\r\nb\nc\n"))
 	write(t, dir, "zstd", zstandard(t, "\xef\xbb\xbfa\nb\nc\n"))
 	write(t, dir, "empty", "\n")
+	before, _ := os.ReadDir("/proc/self/fd") // where the system has it
 	for name, want := range map[string]string{"plain": "none", "gzip": "gzip", "zstd": "zstd"} {
 		h, err := ReadHead(filepath.Join(dir, name), 2)
 		if err != nil || h.Compression != want || !slices.Equal(h.Lines, []string{"a", "b"}) {
 			t.Errorf("%s: %+v, error %v", name, h, err)
 		}
+	}
+	if after, _ := os.ReadDir("/proc/self/fd"); len(after) != len(before) {
+		t.Errorf("%d files were open before, and %d after", len(before), len(after))
 	}
 	if _, err := ReadHead(filepath.Join(dir, "empty"), 2); !errors.Is(err, ErrNoRows) {
 		t.Errorf("empty: %v", err)

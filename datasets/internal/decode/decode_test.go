@@ -1,6 +1,9 @@
 package decode
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // Numbers are read without the signs that people write around them, in every style; other texts are no
 // numbers.
@@ -25,6 +28,15 @@ func TestSignsAroundNumbers(t *testing.T) {
 		"1'23", "12'3456", "a%", "'5'"} {
 		if got, reason := DecimalPoint.Parse(text); reason == "" {
 			t.Errorf("%q is the number %v", text, got)
+		}
+	}
+}
+
+// Weights and counts are numbers of at least 0.
+func TestWeightsAreAtLeastZero(t *testing.T) {
+	for x, ok := range map[float64]bool{0: true, 0.5: true, 7: true, -0.5: false, math.NaN(): false} {
+		if reason := CheckWeight(x); (reason == "") != ok {
+			t.Errorf("%v: %q", x, reason)
 		}
 	}
 }
