@@ -18,7 +18,8 @@
 //     numerics, replay and the metrics 95 % must be killed. Subjects (plan.go) states how many are drawn from
 //     each package, and which tests of other packages run if the package's own tests pass.
 //   - Of those in transport, checkpoints, exports, data sets, the server and the simulator 90 % must be
-//     killed, by the tests of their own package. Areas (areas.go) states how many are drawn from each area.
+//     killed. Areas (areas.go) states how many are drawn from each area, and which tests run if the package's
+//     own pass.
 //   - A mutant leaves the draw only with a proof that it behaves as the original (equivalents.go). The next
 //     one of the draw takes its place.
 //

@@ -48,7 +48,7 @@ func TestMutantsAreKilled(t *testing.T) {
 	if inParts("outside") {
 		for _, a := range Areas() {
 			outside = append(outside, runDraw(t, runner, drawn{a.Name, a.Folders, a.Count,
-				func(folder string) []Target { return ownTargets(root, folder) }})...)
+				func(folder string) []Target { return a.Targets(root, folder) }})...)
 		}
 	}
 	if len(listed)+len(core)+len(outside) == 0 {
