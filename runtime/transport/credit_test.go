@@ -9,7 +9,8 @@ import (
 
 // A message that alone has more bytes than may wait is accepted where no other waits.
 func TestOneMessageOfAnySize(t *testing.T) {
-	n := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(), Inbox: Credit{Bytes: 100}}, 0)
+	n := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(),
+		Inbox: Credit{Bytes: 100}}, 0)
 	defer n.Abort()
 	accepted := make(chan bool, 1)
 	go func() {
