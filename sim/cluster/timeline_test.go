@@ -81,4 +81,18 @@ func TestTimelineOfAMachine(t *testing.T) {
 	var line timeline.Timeline
 	r := runOn(t, h, training(job.Hybrid, 4), Options{Timeline: &line})
 	checkShares(t, "hybrid", &line, &r)
+	steps := map[string]map[int32]bool{} // by name of the work
+	for _, track := range line.Tracks {
+		for _, s := range track.Spans {
+			if steps[s.Name] == nil {
+				steps[s.Name] = map[int32]bool{}
+			}
+			steps[s.Name][s.Batch.Step] = true
+		}
+	}
+	for name, of := range steps { // order-free: each is checked
+		if len(of) < 10 { // the timeline has the time of about 20 steps
+			t.Errorf("%s is of steps %v", name, of)
+		}
+	}
 }

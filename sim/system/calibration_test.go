@@ -88,6 +88,15 @@ func TestCalibrationOfAnotherRangeIsNotUsed(t *testing.T) {
 	}
 }
 
+// A range may have its middle at an end, or be one value.
+func TestRangesMayTouch(t *testing.T) {
+	for _, ok := range []string{"[0.9, 0.9, 1]", "[0.9, 1, 1]", "[1, 1, 1]", "[0, 0.97, 1]"} {
+		if _, err := read(t, strings.Replace(calibrated, "[0.9, 0.97, 1]", ok, 1)); err != nil {
+			t.Errorf("%s: %v", ok, err)
+		}
+	}
+}
+
 func TestBadCalibrationsAreRefused(t *testing.T) {
 	for name, test := range map[string]struct{ old, new, want string }{
 		"unknown": {"nn-worker.launch-time", "nn-worker.lunch-time",

@@ -45,6 +45,15 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// Times are written to a nanosecond.
+func TestMicros(t *testing.T) {
+	for at, want := range map[unit.Tick]string{0: "0.000", us: "1.000", us + us/4: "1.250", us / 3: "0.333"} {
+		if got := micros(at); string(got) != want {
+			t.Errorf("%d: %s, want %s", at, got, want)
+		}
+	}
+}
+
 // From 12 to 15 µs the first span has ended, and the wire has one load: those at the ends do not count.
 func TestCut(t *testing.T) {
 	got, all := small(), small()
