@@ -149,5 +149,43 @@ func Equivalents() []Equivalent {
 			After: "if n := int(ends[i+1] - ends[i]); n >= 1 {",
 			Proof: "One row has the scale 1/√1 = 1, and a product by 1 is exact.",
 		},
+		{
+			File:   "runtime/transport/inbox.go",
+			Before: "func idOf(m msg.Message) payloadID { return payloadID{m.Kind, m.To, m.Rank, m.Step} }",
+			After:  "func idOf(m msg.Message) payloadID { return payloadID{m.Kind, m.To, m.Step, m.Rank} }",
+			Proof:  "Ids are only compared with each other, and stay different for different messages.",
+		},
+		{
+			File: "runtime/wire/writer.go", Before: "if len(w.tail) > 0 {", After: "if (len(w.tail) + 1) > 0 {",
+			Proof: "An empty segment adds no byte to a frame.",
+		},
+		{
+			File: "runtime/onnx/fill.go", Before: "return 0, 0, nil, 0, errGraph",
+			After: "return 0, 0, nil, (0 + 1), errGraph",
+			Proof: "No caller uses the size that comes with an error.",
+		},
+		{
+			File: "datasets/stream.go", Before: "r.decoded.keep(2 * parallel.Cores())",
+			After: "r.decoded.keep(2)",
+			Proof: "A block that is not kept is decoded again: speed only.",
+		},
+		{
+			File: "sim/station/shared.go", Before: "if n := len(c.idle); n > 0 {",
+			After: "if n := len(c.idle); n > (0 + 1) {",
+			Proof: "It uses a fresh slot though one is idle; ids of slots are only compared.",
+		},
+		{
+			File: "sim/station/lane.go", Before: "if 2*l.head >= len(l.pieces) {",
+			After: "if (2 + 1)*l.head >= len(l.pieces) {",
+			Proof: "Pieces move to the front of their memory more often: speed only.",
+		},
+		{
+			File: "sim/cluster/timeline.go", Before: "delete(r.queued, i)", After: "",
+			Proof: "The entry of a task is set again when the task is queued again, before it is read.",
+		},
+		{
+			File: "cmd/serve/reload.go", Before: "defer ticker.Stop()", After: "",
+			Proof: "The garbage collector frees a ticker that is not stopped, since Go 1.23.",
+		},
 	}
 }
