@@ -31,7 +31,8 @@ func (a Area) Targets(root, folder string) []Target {
 func Areas() []Area {
 	return []Area{
 		{"transport", []string{"runtime/grpcnet", "runtime/identity", "runtime/member", "runtime/ring",
-			"runtime/transport", "runtime/wire"}, 18, []Target{short("runtime/transport")}},
+			"runtime/transport", "runtime/wire"}, 18,
+			[]Target{short("runtime/transport"), short("runtime/process")}},
 		{"checkpoint", []string{"runtime/checkpoint", "runtime/checkpoint/arrow",
 			"runtime/checkpoint/bucket", "runtime/checkpoint/safetensors", "runtime/redo"}, 16,
 			[]Target{short("runtime/checkpoint")}},
@@ -39,7 +40,8 @@ func Areas() []Area {
 			[]Target{short("cmd/serve")}},
 		{"datasets", []string{"datasets", "datasets/cache", "datasets/census", "datasets/infer",
 			"datasets/internal/decode", "datasets/internal/input", "datasets/parquet", "datasets/synth"}, 18,
-			[]Target{short("datasets")}},
+			[]Target{short("datasets"), short("datasets/parquet"), short("datasets/blob"),
+				short("datasets/kafka")}},
 		{"serve", []string{"cmd/serve"}, 14, nil},
 		{"simulator", []string{"sim/cluster", "sim/cost", "sim/des", "sim/device", "sim/fabric", "sim/fit",
 			"sim/goodput", "sim/graph", "sim/model", "sim/param", "sim/plan", "sim/popularity", "sim/predict",
