@@ -83,6 +83,30 @@ func TestGraphsOfTwoMeaningsAreRefused(t *testing.T) {
 	}
 }
 
+// A tensor in a file is refused wherever ONNX has tensors. Numbers of fields from inside out, of
+// github.com/onnx/onnx, onnx.proto.
+func TestTensorsInFilesAreFound(t *testing.T) {
+	entry := append(wrapped([]byte("location"), 1), wrapped([]byte("secret"), 2)...)
+	tensor := append(wrapped(entry, 13), 14<<3, 1)
+	for _, path := range [][]protowire.Number{
+		{5, 7},                      // an initializer
+		{5, 5, 1, 7}, {10, 5, 1, 7}, // a tensor of a node
+		{5, 6, 5, 1, 7}, {5, 11, 5, 1, 7}, {5, 5, 1, 6, 5, 1, 7}, // in a graph of a node
+		{5, 5, 7, 25}, {5, 11, 25}, {5, 6, 11, 25}, {5, 6, 5, 7, 25}, // in a function
+	} {
+		if _, err := fill(wrapped(tensor, path...), values); err == nil ||
+			!strings.Contains(err.Error(), `in the file "secret"`) {
+			t.Errorf("%d: %v", path, err)
+		}
+	}
+	for _, path := range [][]protowire.Number{{15, 7}, {22, 5, 1, 7}, {23, 5, 1, 7}, {22, 11, 25}} {
+		if _, err := fill(wrapped(nil, path...), values); err == nil ||
+			!strings.Contains(err.Error(), "sparse") {
+			t.Errorf("%d: %v", path, err)
+		}
+	}
+}
+
 // A tensor of one dimension more than PyTorch has is refused, however it says so, and one of as many is not.
 func TestRankOfTensors(t *testing.T) {
 	single := bytes.Repeat([]byte{tensorDims << 3, 1}, rankMax)
