@@ -187,5 +187,12 @@ func Equivalents() []Equivalent {
 			File: "cmd/serve/reload.go", Before: "defer ticker.Stop()", After: "",
 			Proof: "The garbage collector frees a ticker that is not stopped, since Go 1.23.",
 		},
+		{
+			File: "runtime/inference/queue.go",
+			Before: "runtime.Gosched() // requests that have arrived, and only need a core to be read, join " +
+				"this one",
+			After: "// requests that have arrived, and only need a core to be read, join this one",
+			Proof: "It decides which requests are computed together, and so speed only.",
+		},
 	}
 }

@@ -304,13 +304,17 @@ func TestIDsOfTheTrainingWithoutRows(t *testing.T) {
 	if _, ids, unknown := stack.Unknown(rows); ids[0] != 0 || unknown[0] != 0 {
 		t.Errorf("%d of %d ids of a hash-stack are unknown", unknown[0], ids[0])
 	}
-	for name, change := range map[string]func(*job.Job){
-		"by lot":  func(j *job.Job) { j.Rows.Admission = 0.5 },
-		"evicted": func(j *job.Job) { j.Rows.Capacity, j.Rows.Eviction = 8, job.SecondChance },
+	for name, c := range map[string]struct {
+		change func(*job.Job)
+		every  bool
+	}{
+		"by lot":       {func(j *job.Job) { j.Rows.Admission = 0.5 }, false},
+		"evicted":      {func(j *job.Job) { j.Rows.Capacity, j.Rows.Eviction = 8, job.SecondChance }, false},
+		"all admitted": {func(j *job.Job) { j.Rows.Admission = 1 }, true},
 	} {
-		m, _ := trained(t, change)
-		if m.HasEveryID() {
-			t.Errorf("%s: every id has a row", name)
+		m, _ := trained(t, c.change)
+		if m.HasEveryID() != c.every {
+			t.Errorf("%s: every id has a row: %t", name, !c.every)
 		}
 		m.Close()
 	}
