@@ -156,7 +156,8 @@ func Equivalents() []Equivalent {
 			Proof:  "Ids are only compared with each other, and stay different for different messages.",
 		},
 		{
-			File: "runtime/wire/writer.go", Before: "if len(w.tail) > 0 {", After: "if (len(w.tail) + 1) > 0 {",
+			File: "runtime/wire/writer.go", Before: "if len(w.tail) > 0 {",
+			After: "if (len(w.tail) + 1) > 0 {",
 			Proof: "An empty segment adds no byte to a frame.",
 		},
 		{
@@ -189,10 +190,14 @@ func Equivalents() []Equivalent {
 		},
 		{
 			File: "runtime/inference/queue.go",
-			Before: "runtime.Gosched() // requests that have arrived, and only need a core to be read, join " +
-				"this one",
+			Before: "runtime.Gosched() // requests that have arrived, and only need a core to be read, " +
+				"join this one",
 			After: "// requests that have arrived, and only need a core to be read, join this one",
 			Proof: "It decides which requests are computed together, and so speed only.",
+		},
+		{
+			File: "sim/fit/temper.go", Before: "if x < 0 {", After: "if x <= 0 {",
+			Proof: "0 becomes 4, whose reflection is 0.",
 		},
 	}
 }

@@ -50,7 +50,8 @@ func TestWhereTheModelOfAFolderIs(t *testing.T) {
 	first, okFirst, errFirst := Oldest(checkpoints)
 	step, ok, err := Newest(checkpoints)
 	if first != 5 || !okFirst || errFirst != nil || step != 30 || !ok || err != nil {
-		t.Errorf("the oldest is %d, %t, %v, and the newest %d, %t, %v", first, okFirst, errFirst, step, ok, err)
+		t.Errorf("the oldest is %d, %t, %v, and the newest %d, %t, %v", first, okFirst, errFirst, step, ok,
+			err)
 	}
 	if _, _, err := Oldest(filepath.Join(root, "none")); err != nil {
 		t.Error(err)
