@@ -57,8 +57,8 @@ func TestTimelineHasTheTimeOfEveryStation(t *testing.T) {
 	}
 }
 
-// checkSteps checks that work of each name is of several steps, if there is much of it: a timeline has the time
-// of some 20 steps, and of a few ranks.
+// checkSteps checks that work of each name is of several steps, if there is much of it: a timeline has the
+// time of some 20 steps, and of a few ranks.
 func checkSteps(t *testing.T, mode string, line *timeline.Timeline) {
 	t.Helper()
 	steps, spans := map[string]map[int32]bool{}, map[string]int{} // by name of the work
