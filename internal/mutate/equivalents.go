@@ -205,5 +205,10 @@ func Equivalents() []Equivalent {
 			Proof: "A file that is not known to stay is read, and its rows go to the tables that own them: " +
 				"speed only.",
 		},
+		{
+			File: "runtime/onnx/fill.go", Before: "more += 2*binary.MaxVarintLen32 + len(content)",
+			After: "more += 2 + len(content)",
+			Proof: "It is the memory asked for in advance; append asks for more.",
+		},
 	}
 }
