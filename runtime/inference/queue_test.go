@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -287,6 +288,31 @@ func TestUnknownIDsAreCountedByColumn(t *testing.T) {
 	if !slices.Equal(slots, want) || ids[0] != 1200 || unknown[0] != 1 ||
 		ids[2] != 0 || unknown[2] != 0 {
 		t.Errorf("%v: %v ids, %v unknown", slots, ids, unknown)
+	}
+}
+
+// Close waits for requests under way, whose model stays open until they end.
+func TestCloseWaitsForRequests(t *testing.T) {
+	m, path := trained(t, func(*job.Job) {})
+	rows := batch.Slice(read(t, m, path), 0, 1)
+	l := inference.NewLive(m, inference.QueueLimits{Rows: 8, Waiting: 8})
+	lease := l.Acquire()
+	closed := make(chan error, 1)
+	go func() { closed <- l.Close() }()
+	select {
+	case err := <-closed:
+		t.Fatalf("closed, %v, while a request is under way", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if l.Acquire() != nil {
+		t.Error("a request begins after Close")
+	}
+	if _, err := lease.Queue.Predict(t.Context(), rows); err != nil {
+		t.Error(err)
+	}
+	lease.Release()
+	if err := <-closed; err != nil {
+		t.Error(err)
 	}
 }
 
