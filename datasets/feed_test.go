@@ -247,6 +247,20 @@ func TestReceivedRowsOutliveAKill(t *testing.T) {
 	}
 }
 
+// Where the input begins with other rows than before, JSON and not CSV, the file that was begun ends before.
+func TestAnotherFormatBeginsAFile(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, "000000000000.csv.part", clicks(0, 2))
+	rows := `{"user":"u2","price":2,"click":0}` + "\n" + `{"user":"u3","price":3,"click":1}` + "\n"
+	if err := ended(t, mustFeed(t, piped(folder, 4), strings.NewReader(rows))); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"000000000000.csv": clicks(0, 2), "000000000002.jsonl": rows}
+	if got := texts(t, folder); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("files %q, want %q", got, want)
+	}
+}
+
 // The names of the files say which rows are in them, so rows that are gone are noticed: those that another
 // training has used and removed.
 func TestRowsThatAreGoneAreAnError(t *testing.T) {

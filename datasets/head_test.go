@@ -3,6 +3,7 @@ package datasets
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,17 +76,34 @@ func TestReadHead(t *testing.T) {
 	write(t, dir, "gzip", gzipped(t, "a\r\nb\nc\n"))
 	write(t, dir, "zstd", zstandard(t, "\xef\xbb\xbfa\nb\nc\n"))
 	write(t, dir, "empty", "\n")
+	before, _ := os.ReadDir("/proc/self/fd") // where the system has it
 	for name, want := range map[string]string{"plain": "none", "gzip": "gzip", "zstd": "zstd"} {
 		h, err := ReadHead(filepath.Join(dir, name), 2)
 		if err != nil || h.Compression != want || !slices.Equal(h.Lines, []string{"a", "b"}) {
 			t.Errorf("%s: %+v, error %v", name, h, err)
 		}
 	}
+	if after, _ := os.ReadDir("/proc/self/fd"); len(after) != len(before) {
+		t.Errorf("%d files were open before, and %d after", len(before), len(after))
+	}
 	if _, err := ReadHead(filepath.Join(dir, "empty"), 2); !errors.Is(err, ErrNoRows) {
 		t.Errorf("empty: %v", err)
 	}
 	if _, err := ReadHead(filepath.Join(dir, "none"), 2); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
+	}
+}
+
+// Lines that begin with # above the header are comments, one as well as several. A first line that has the
+// delimiters of the line below it is the header.
+func TestCommentsAboveAHeader(t *testing.T) {
+	for text, want := range map[string]string{
+		"# made today\na,b\n1,2": "#", "# made\n# today\na,b\n1,2": "#", "#a,b\n1,2": "", "a,b\n1,2": "",
+		"a,b\n#1,2": "", "# only": "",
+	} {
+		if got := (&Head{Lines: strings.Split(text, "\n")}).Comment(); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package datasets
 import (
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,23 @@ func TestAvazuLayoutsAgree(t *testing.T) {
 		checkIDs(t, schema, b, "C1", 0, "1005")
 		checkIDs(t, schema, b, "device_model", 0, "m1")
 		checkIDs(t, schema, b, "C21", 0, "79")
+	}
+}
+
+// The columns of a file may come in any order: here a category is the first.
+func TestAvazuColumnsInAnyOrder(t *testing.T) {
+	last := func(line string) string {
+		fields := strings.Split(strings.TrimSpace(line), ",")
+		return strings.Join(append(fields[2:len(fields):len(fields)], fields[:2]...), ",") + "\n"
+	}
+	cfg := job.Data{Kind: job.KindAvazu}
+	want, _, err := readText(cfg, avazuShortHeader+avazuShortRow, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := readText(cfg, last(avazuShortHeader)+last(avazuShortRow), 0)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 }
 

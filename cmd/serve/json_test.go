@@ -45,6 +45,29 @@ func TestMemoryOfRequests(t *testing.T) {
 	}
 }
 
+// A number is one if encoding/json takes it, for all texts of up to six characters that numbers have.
+func TestNumbersAreThoseOfJSON(t *testing.T) {
+	texts, numbers := []string{""}, 0
+	for at := 0; at < len(texts); at++ {
+		text := texts[at]
+		want := json.Valid([]byte(text))
+		if got := isJSONNumber(text); got != want {
+			t.Errorf("%q is a number: %t, want %t", text, got, want)
+		}
+		if want {
+			numbers++
+		}
+		for _, c := range "01.e+-" {
+			if len(text) < 6 {
+				texts = append(texts, text+string(c))
+			}
+		}
+	}
+	if numbers < 100 {
+		t.Errorf("%d of %d texts are numbers", numbers, len(texts))
+	}
+}
+
 // What reading a tensor of 1000 texts costs, here and by encoding/json.
 func BenchmarkTexts(b *testing.B) {
 	var texts []string

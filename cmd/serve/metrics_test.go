@@ -7,10 +7,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/runtime/metrics"
 )
 
@@ -77,5 +80,31 @@ func TestMetricsAddress(t *testing.T) {
 		io.Discard, &stderr)
 	if want := "--metrics-address: cannot listen on"; code != 1 || !strings.Contains(stderr.String(), want) {
 		t.Errorf("exit code %d, %s; want 1, %s", code, stderr.String(), want)
+	}
+}
+
+// A row is counted once, also where it has predictions for two labels.
+func TestRowsOfTwoLabelsAreCountedOnce(t *testing.T) {
+	_, folder := saveWith(t, func(j *job.Job) {
+		text, err := os.ReadFile(j.Data.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.NewReplacer("clicked\n", "clicked,bought\n", "0\n", "0,1\n", "1\n", "1,0\n").
+			Replace(string(text))
+		if err := os.WriteFile(j.Data.Path, []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j.Data.CSV.FurtherLabels, j.Model.Heads = []string{"bought"}, make([]model.Head, 2)
+	})
+	s := newTestService(t, folder)
+	r := httptest.NewRequest("POST", "/v2/models/tandem/infer", strings.NewReader(`{"inputs": [
+		{"name": "user", "shape": [2], "datatype": "BYTES", "data": ["u1", "u2"]},
+		{"name": "tags", "shape": [2], "datatype": "BYTES", "data": ["a1", "a2"]},
+		{"name": "price", "shape": [2], "datatype": "FP32", "data": [1, 2]}]}`))
+	r.SetPathValue("model", "tandem")
+	w := httptest.NewRecorder()
+	if rows, status := s.inferHTTP(w, r, 1000); rows != 2 || status != http.StatusOK {
+		t.Errorf("%d rows, status %d: %s", rows, status, w.Body)
 	}
 }

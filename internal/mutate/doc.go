@@ -5,18 +5,21 @@
 //	go test ./internal/mutate -long -timeout 2h -v             # the whole draw
 //	go test ./internal/mutate -long -v -seed 2                 # another draw
 //	go test ./internal/mutate -long -v -only table,metric      # two packages
+//	go test ./internal/mutate -long -v -part outside -share 40 # fewer, and none of the core
 //	go test ./internal/mutate -long -v -only role/drop-factor/0f3c5a7e # one, by its ID in the report
 //
 // A mutant is a factor dropped, 1 added to an integer, rank and step swapped, a release or a call deleted, a
-// comparison changed or a condition negated (operators.go). The core, the numerics, replay and the metrics
-// have mutants.
+// comparison changed or a condition negated (operators.go).
 //
 // # Which mutants
 //
 //   - Listed mutants are mistakes that once survived (listed.go). All must be killed.
-//   - Others are drawn by a seed from all places to which an operator applies, and 95 % must be killed.
-//     Subjects (plan.go) states how many are drawn from each package, and which tests of other packages run
-//     if the package's own tests pass.
+//   - Others are drawn by a seed from all places to which an operator applies. Of those in the core, the
+//     numerics, replay and the metrics 95 % must be killed. Subjects (plan.go) states how many are drawn from
+//     each package, and which tests of other packages run if the package's own tests pass.
+//   - Of those in transport, checkpoints, exports, data sets, the server and the simulator 90 % must be
+//     killed. Areas (areas.go) states how many are drawn from each area, and which tests run if the package's
+//     own pass.
 //   - A mutant leaves the draw only with a proof that it behaves as the original (equivalents.go). The next
 //     one of the draw takes its place.
 //

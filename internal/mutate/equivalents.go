@@ -149,5 +149,66 @@ func Equivalents() []Equivalent {
 			After: "if n := int(ends[i+1] - ends[i]); n >= 1 {",
 			Proof: "One row has the scale 1/√1 = 1, and a product by 1 is exact.",
 		},
+		{
+			File:   "runtime/transport/inbox.go",
+			Before: "func idOf(m msg.Message) payloadID { return payloadID{m.Kind, m.To, m.Rank, m.Step} }",
+			After:  "func idOf(m msg.Message) payloadID { return payloadID{m.Kind, m.To, m.Step, m.Rank} }",
+			Proof:  "Ids are only compared with each other, and stay different for different messages.",
+		},
+		{
+			File: "runtime/wire/writer.go", Before: "if len(w.tail) > 0 {",
+			After: "if (len(w.tail) + 1) > 0 {",
+			Proof: "An empty segment adds no byte to a frame.",
+		},
+		{
+			File: "runtime/onnx/fill.go", Before: "return 0, 0, nil, 0, errGraph",
+			After: "return 0, 0, nil, (0 + 1), errGraph",
+			Proof: "No caller uses the size that comes with an error.",
+		},
+		{
+			File: "datasets/stream.go", Before: "r.decoded.keep(2 * parallel.Cores())",
+			After: "r.decoded.keep(2)",
+			Proof: "A block that is not kept is decoded again: speed only.",
+		},
+		{
+			File: "sim/station/shared.go", Before: "if n := len(c.idle); n > 0 {",
+			After: "if n := len(c.idle); n > (0 + 1) {",
+			Proof: "It uses a fresh slot though one is idle; ids of slots are only compared.",
+		},
+		{
+			File: "sim/station/lane.go", Before: "if 2*l.head >= len(l.pieces) {",
+			After: "if (2 + 1)*l.head >= len(l.pieces) {",
+			Proof: "Pieces move to the front of their memory more often: speed only.",
+		},
+		{
+			File: "sim/cluster/timeline.go", Before: "delete(r.queued, i)", After: "",
+			Proof: "The entry of a task is set again when the task is queued again, before it is read.",
+		},
+		{
+			File: "cmd/serve/reload.go", Before: "defer ticker.Stop()", After: "",
+			Proof: "The garbage collector frees a ticker that is not stopped, since Go 1.23.",
+		},
+		{
+			File: "runtime/inference/queue.go",
+			Before: "runtime.Gosched() // requests that have arrived, and only need a core to be read, " +
+				"join this one",
+			After: "// requests that have arrived, and only need a core to be read, join this one",
+			Proof: "It decides which requests are computed together, and so speed only.",
+		},
+		{
+			File: "sim/fit/temper.go", Before: "if x < 0 {", After: "if x <= 0 {",
+			Proof: "0 becomes 4, whose reflection is 0.",
+		},
+		{
+			File:   "runtime/checkpoint/restore_rows.go",
+			Before: "servers := r.plan.Servers() * r.several", After: "servers := r.plan.Servers()",
+			Proof: "A file that is not known to stay is read, and its rows go to the tables that own them: " +
+				"speed only.",
+		},
+		{
+			File: "runtime/onnx/fill.go", Before: "more += 2*binary.MaxVarintLen32 + len(content)",
+			After: "more += 2 + len(content)",
+			Proof: "It is the memory asked for in advance; append asks for more.",
+		},
 	}
 }

@@ -121,6 +121,21 @@ func AllListed() []Listed {
 			New: "first, end, samples = 0, hot.Every, SamplesAgain(hot)",
 		},
 		{
+			Name: "ids of runs of any length", File: "runtime/transport/handshake.go",
+			Old: "err != nil || len(run) != len(h.Run)",
+			New: "err != nil || len(run) == len(h.Run)",
+		},
+		{
+			Name: "raw slots pooled in what is exported", File: "runtime/export/export.go",
+			Old: "if s.Pooling == batch.Raw {",
+			New: "if s.Pooling != batch.Raw {",
+		},
+		{
+			Name: "errors of runs dropped", File: "datasets/parquet/runs.go",
+			Old: "if err == nil {",
+			New: "if err != nil {",
+		},
+		{
 			Name: "statistics of replicas never averaged", File: "algo/numeric/model/weights.go",
 			Old: "w.engine.Layout().ShiftRunning(w.state.Running, from.Stats, sum.Stats, n)",
 			New: "",

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,42 +19,66 @@ var (
 		"commas")
 	jobs   = flag.Int("jobs", 2, "test that many mutants at a time")
 	report = flag.String("report", "", "write the report to this file")
+	parts  = flag.String("part", "listed,core,outside", "run listed mutants, and those drawn from the core "+
+		"and from the areas outside it")
+	share = flag.Int("share", 100, "draw that percentage of the mutants")
 )
 
 // root is the root of the module, seen from the folder of this package.
 const root = "../.."
 
-// scoreLeast is the percentage of the draw that must be killed.
-const scoreLeast = 95
+// scoreLeast and outsideLeast are the percentages of the draw that must be killed, in the core and outside.
+const scoreLeast, outsideLeast = 95, 90
 
 func TestMutantsAreKilled(t *testing.T) {
 	if !*long {
 		t.Skip("takes most of an hour: use -long")
 	}
 	runner := &Runner{Root: root, Scratch: t.TempDir()}
-	results := runListed(t, runner)
-	listed := len(results)
-	for _, s := range Subjects() {
-		results = append(results, runDraw(t, runner, s)...)
+	var listed, core, outside []Result
+	if inParts("listed") {
+		listed = runListed(t, runner)
 	}
-	if len(results) == 0 {
-		t.Fatalf("no mutant matches -only %s: give names of packages (role), or whole IDs "+
+	if inParts("core") {
+		for _, s := range Subjects() {
+			core = append(core, runDraw(t, runner, drawn{s.Name(), []string{s.Folder}, s.Count,
+				func(string) []Target { return s.Targets() }})...)
+		}
+	}
+	if inParts("outside") {
+		for _, a := range Areas() {
+			outside = append(outside, runDraw(t, runner, drawn{a.Name, a.Folders, a.Count,
+				func(folder string) []Target { return a.Targets(root, folder) }})...)
+		}
+	}
+	if len(listed)+len(core)+len(outside) == 0 {
+		t.Fatalf("no mutant matches -only %s: give names of packages (role), of areas (serve), or whole IDs "+
 			"(role/drop-factor/0f3c5a7e)", *only)
 	}
-	text := fmt.Sprintf("listed mutants\n%s\nthe draw with seed %d\n%s", Report(results[:listed]), *seed,
-		Report(results[listed:]))
+	text := fmt.Sprintf("listed mutants\n%s\nthe core, with seed %d\n%s\noutside it\n%s", Report(listed),
+		*seed, Report(core), Report(outside))
 	t.Log(text)
 	if *report != "" {
 		if err := os.WriteFile(*report, []byte(text), 0o644); err != nil {
 			t.Error(err)
 		}
 	}
-	if survived := Count(results[:listed]).Survived; survived > 0 {
+	if survived := Count(listed).Survived; survived > 0 {
 		t.Errorf("%d listed mutants survive: each needs a test that fails with it", survived)
 	}
-	if score := Count(results[listed:]).Score(); score < scoreLeast {
-		t.Errorf("%.1f %% of the draw are killed, want %d %%: write tests for the rules that the survivors "+
-			"break", score, scoreLeast)
+	mustScore(t, "the core", core, scoreLeast)
+	mustScore(t, "the areas outside the core", outside, outsideLeast)
+}
+
+// inParts reports whether -part asks for a part.
+func inParts(name string) bool { return slices.Contains(strings.Split(*parts, ","), name) }
+
+// mustScore fails the test if fewer than least percent of the mutants of a part were killed.
+func mustScore(t *testing.T, part string, results []Result, least float64) {
+	t.Helper()
+	if score := Count(results).Score(); score < least {
+		t.Errorf("%.1f %% of the draw from %s are killed, want %.0f %%: write tests for the rules that the "+
+			"survivors break", score, part, least)
 	}
 }
 
@@ -79,7 +104,8 @@ func runListed(t *testing.T, runner *Runner) []Result {
 	}
 	var results []Result
 	for _, m := range mutants {
-		results = append(results, runAll(t, runner, []Mutant{m}, targets[m.Folder])...)
+		results = append(results, runAll(t, runner, []Mutant{m},
+			func(folder string) []Target { return targets[folder] })...)
 	}
 	for _, r := range results {
 		if r.Outcome == Unbuilt {
@@ -89,16 +115,30 @@ func runListed(t *testing.T, runner *Runner) []Result {
 	return results
 }
 
-// runDraw draws mutants of a subject until enough of them count, and runs them.
-func runDraw(t *testing.T, runner *Runner, s Subject) []Result {
-	candidates, err := Candidates(root, s.Folder)
-	if err != nil {
-		t.Fatal(err)
+// drawn says from where mutants are drawn.
+type drawn struct {
+	name    string
+	folders []string
+	count   int
+	targets func(folder string) []Target
+}
+
+// runDraw draws mutants until enough of them count, and runs them.
+func runDraw(t *testing.T, runner *Runner, from drawn) []Result {
+	var candidates []Mutant
+	for _, folder := range from.folders {
+		found, err := Candidates(root, folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		candidates = append(candidates, found...)
 	}
-	drawn, missing := Draw(withoutEquivalents(candidates, Equivalents()), *seed), s.Count
-	if !selected(s.Name()) {
-		drawn = slices.DeleteFunc(drawn, func(m Mutant) bool { return !selected(m.ID) })
-		missing = len(drawn)
+	drawn, missing := Draw(withoutEquivalents(candidates, Equivalents()), *seed), from.count**share/100
+	if !selected(from.name) {
+		drawn = slices.DeleteFunc(drawn, func(m Mutant) bool {
+			return !selected(m.ID) && !selected(path.Base(m.Folder))
+		})
+		missing = min(from.count, len(drawn))
 	}
 	var results []Result
 	for missing > 0 && len(drawn) > 0 {
@@ -114,7 +154,7 @@ func runDraw(t *testing.T, runner *Runner, s Subject) []Result {
 				batch = append(batch, m)
 			}
 		}
-		for _, r := range runAll(t, runner, batch, s.Targets()) {
+		for _, r := range runAll(t, runner, batch, from.targets) {
 			if r.Outcome != Unbuilt {
 				results = append(results, r)
 				missing--
@@ -124,15 +164,13 @@ func runDraw(t *testing.T, runner *Runner, s Subject) []Result {
 	return results
 }
 
-// runAll runs mutants of one package, some at a time, and returns the results
-// in the order of the mutants.
-func runAll(t *testing.T, runner *Runner, mutants []Mutant, targets []Target) []Result {
-	if len(mutants) == 0 {
-		return nil
-	}
-	for _, target := range targets {
-		if err := runner.Measure(target); err != nil {
-			t.Fatal(err)
+// runAll runs mutants, some at a time, and returns the results in the order of the mutants.
+func runAll(t *testing.T, runner *Runner, mutants []Mutant, targets func(folder string) []Target) []Result {
+	for _, m := range mutants {
+		for _, target := range targets(m.Folder) {
+			if err := runner.Measure(target); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	results := make([]Result, len(mutants))
@@ -142,7 +180,7 @@ func runAll(t *testing.T, runner *Runner, mutants []Mutant, targets []Target) []
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			result, err := runner.Run(m, targets)
+			result, err := runner.Run(m, targets(m.Folder))
 			if err != nil {
 				t.Error(err)
 			}
@@ -174,15 +212,22 @@ func TestEntriesOfTheTablesFitTheCode(t *testing.T) {
 		}
 	}
 	candidates := map[string][]Mutant{}
+	var folders []string
 	for _, s := range Subjects() {
-		found, err := Candidates(root, s.Folder)
+		folders = append(folders, s.Folder)
+	}
+	for _, a := range Areas() {
+		folders = append(folders, a.Folders...)
+	}
+	for _, folder := range folders {
+		found, err := Candidates(root, folder)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(found) == 0 {
-			t.Errorf("%s has no mutants", s.Folder)
+			t.Errorf("%s has no mutants", folder)
 		}
-		candidates[s.Folder] = found
+		candidates[folder] = found
 	}
 	for _, e := range Equivalents() {
 		if e.Proof == "" {

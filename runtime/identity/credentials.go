@@ -149,12 +149,16 @@ type handshakes struct {
 	reach  func(context.Context, net.Conn) (net.Conn, error)
 }
 
-// Server returns credentials for a server. refused receives every connection that is refused, with the
-// address from which it came.
+// Server returns credentials for a server. refused receives every connection that is refused, or ends within
+// its handshake, with the address from which it came.
 func (i *Identity) Server(refused func(from net.Addr, why *Refused)) credentials.TransportCredentials {
 	return handshakes{accept: func(c net.Conn) (net.Conn, *Name, error) {
 		t, name, err := i.Accept(c)
-		if r := (*Refused)(nil); errors.As(err, &r) {
+		if err != nil {
+			r := (*Refused)(nil)
+			if !errors.As(err, &r) {
+				r = refusedf(Handshake, "it ended without an introduction: %w", err)
+			}
 			refused(c.RemoteAddr(), r)
 		}
 		return t, name, err

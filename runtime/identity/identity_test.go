@@ -294,6 +294,20 @@ func TestLostConnectionRefusesNobody(t *testing.T) {
 	}
 }
 
+// A server counts a connection that ends within its handshake, as it counts others that are not let in.
+func TestLostHandshakesAreCounted(t *testing.T) {
+	_, folder := issued(t, "clicks")
+	client, server := ends(t)
+	_ = client.Close()
+	var told []Reason
+	_, _, err := opened(t, folder, rank).Server(func(_ net.Addr, why *Refused) {
+		told = append(told, why.Reason)
+	}).ServerHandshake(server)
+	if err == nil || len(told) != 1 || told[0] != Handshake {
+		t.Errorf("%v, counted as %q", err, told)
+	}
+}
+
 // A process that is refused learns it from its first read.
 func TestRefusedProcessIsTold(t *testing.T) {
 	_, folder := issued(t, "clicks")

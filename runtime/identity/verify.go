@@ -12,7 +12,7 @@ type Reason string
 
 // The reasons.
 const (
-	Handshake Reason = "handshake"  // no TLS, another version of it, or no certificate
+	Handshake Reason = "handshake"  // no TLS, another version of it, no certificate, or an end before one
 	Untrusted Reason = "untrusted"  // a certificate that no authority of this process has signed
 	Expired   Reason = "expired"    // a certificate that is not valid now
 	OtherRun  Reason = "other run"  // a certificate of another run, or of none

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -290,6 +291,32 @@ func TestUnknownIDsAreCountedByColumn(t *testing.T) {
 	}
 }
 
+// Close waits for requests under way, whose model stays open until they end.
+func TestCloseWaitsForRequests(t *testing.T) {
+	m, path := trained(t, func(*job.Job) {})
+	rows := batch.Slice(read(t, m, path), 0, 1)
+	l := inference.NewLive(m, inference.QueueLimits{Rows: 8, Waiting: 8})
+	lease := l.Acquire()
+	closed := make(chan error, 1)
+	go func() { closed <- l.Close() }()
+	for next := l.Acquire(); next != nil; next = l.Acquire() { // until Close has begun
+		next.Release()
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case err := <-closed:
+		t.Fatalf("closed, %v, while a request is under way", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if _, err := lease.Queue.Predict(t.Context(), rows); err != nil {
+		t.Error(err)
+	}
+	lease.Release()
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
 // A hash-stack has rows for every id, so it counts none; and a training that admits ids by lot, or has
 // evicted some, says so.
 func TestIDsOfTheTrainingWithoutRows(t *testing.T) {
@@ -304,13 +331,17 @@ func TestIDsOfTheTrainingWithoutRows(t *testing.T) {
 	if _, ids, unknown := stack.Unknown(rows); ids[0] != 0 || unknown[0] != 0 {
 		t.Errorf("%d of %d ids of a hash-stack are unknown", unknown[0], ids[0])
 	}
-	for name, change := range map[string]func(*job.Job){
-		"by lot":  func(j *job.Job) { j.Rows.Admission = 0.5 },
-		"evicted": func(j *job.Job) { j.Rows.Capacity, j.Rows.Eviction = 8, job.SecondChance },
+	for name, c := range map[string]struct {
+		change func(*job.Job)
+		every  bool
+	}{
+		"by lot":       {func(j *job.Job) { j.Rows.Admission = 0.5 }, false},
+		"evicted":      {func(j *job.Job) { j.Rows.Capacity, j.Rows.Eviction = 8, job.SecondChance }, false},
+		"all admitted": {func(j *job.Job) { j.Rows.Admission = 1 }, true},
 	} {
-		m, _ := trained(t, change)
-		if m.HasEveryID() {
-			t.Errorf("%s: every id has a row", name)
+		m, _ := trained(t, c.change)
+		if m.HasEveryID() != c.every {
+			t.Errorf("%s: every id has a row: %t", name, !c.every)
 		}
 		m.Close()
 	}

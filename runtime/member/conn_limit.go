@@ -12,12 +12,13 @@ const extraConnections = 64
 // at once, so that a flood of connections uses little memory.
 type limitListener struct {
 	net.Listener
-	max  int64
-	open atomic.Int64
+	max     int64
+	open    atomic.Int64
+	refused func(from net.Addr) // receives connections that are too many
 }
 
-func limitConnections(l net.Listener, processes int) *limitListener {
-	return &limitListener{Listener: l, max: int64(processes) + extraConnections}
+func limitConnections(l net.Listener, processes int, refused func(from net.Addr)) *limitListener {
+	return &limitListener{Listener: l, max: int64(processes) + extraConnections, refused: refused}
 }
 
 // Accept implements net.Listener.
@@ -32,6 +33,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		}
 		l.open.Add(-1)
 		_ = conn.Close() // the client may try again
+		l.refused(conn.RemoteAddr())
 	}
 }
 

@@ -12,7 +12,8 @@ func TestLimitListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	d := limitConnections(listener, 2)
+	refused := make(chan net.Addr, 2)
+	d := limitConnections(listener, 2, func(from net.Addr) { refused <- from })
 	accepted := make(chan net.Conn)
 	go func() {
 		defer close(accepted)
@@ -37,16 +38,22 @@ func TestLimitListener(t *testing.T) {
 		dial()
 		inside = <-accepted
 	}
-	if _, err := dial().Read(make([]byte, 1)); err == nil {
-		t.Error("one connection too many is not closed")
+	excess := func() {
+		t.Helper()
+		conn := dial()
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Error("one connection too many is not closed")
+		}
+		if from := <-refused; from.String() != conn.LocalAddr().String() {
+			t.Errorf("%v is refused, want %v", from, conn.LocalAddr())
+		}
 	}
+	excess()
 	inside.Close()
 	inside.Close() // counts once
 	dial()
 	(<-accepted).Close()
 	dial()
 	<-accepted
-	if _, err := dial().Read(make([]byte, 1)); err == nil {
-		t.Error("one connection too many is not closed")
-	}
+	excess()
 }

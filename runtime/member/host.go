@@ -159,7 +159,10 @@ func NewHost(l net.Listener, plan Plan) (*Host, error) {
 	}
 	h.server = grpcnet.NewServer(limits(h.plan.HangLimit), options...)
 	h.server.RegisterService(&service, h)
-	limited := limitConnections(l, len(h.processes)+len(h.spares))
+	limited := limitConnections(l, len(h.processes)+len(h.spares), func(from net.Addr) {
+		h.note(machineOf(from), refuse("connections", "the run has %d processes, and %d connections are open",
+			len(h.processes)+len(h.spares), len(h.processes)+len(h.spares)+extraConnections))
+	})
 	go func() { _ = h.server.Serve(limited) }() // Serve ends with Close
 	return h, nil
 }

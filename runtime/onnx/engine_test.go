@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -129,5 +130,14 @@ func TestOtherLibrariesAreRefused(t *testing.T) {
 	}
 	if _, err := Open(text); err == nil {
 		t.Error("a text was opened")
+	}
+}
+
+// A pass says once why samples could not be computed, so that later ones can be.
+func TestAnErrorIsSaidOnce(t *testing.T) {
+	why := errors.New("a value is none")
+	p := &pass{err: why}
+	if first, second := p.Err(), p.Err(); first != why || second != nil {
+		t.Errorf("%v, then %v", first, second)
 	}
 }

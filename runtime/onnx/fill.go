@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -47,6 +48,14 @@ const (
 // otherFormat marks a model in onnxruntime's own format, which the library reads, too, and nothing checks.
 const otherFormat = "ORTM"
 
+const (
+	// timesMax is how often the tensors of a graph may have each value of the model, on average. An exporter
+	// writes a parameter once, or once for each of its names.
+	timesMax = 4
+	// rankMax is that of PyTorch.
+	rankMax = 64
+)
+
 // errGraph says that bytes are no graph.
 var errGraph = errors.New("it is no ONNX model")
 
@@ -54,59 +63,100 @@ var errGraph = errors.New("it is no ONNX model")
 type filler struct {
 	values model.Values
 	depth  int
+	filled int // values given to tensors so far
+
+	// The fields that are rewritten in a message of each kind.
+	models, graphs, functions, nodes, attributes map[protowire.Number]rewrite
 }
 
-// fill returns an ONNX model in which the tensors of a graph have the values that they refer to. The error
-// says what is no graph, or refers to a file.
+// rewrite returns another form of a message, or the message itself.
+type rewrite func(message []byte) ([]byte, error)
+
+func newFiller(values model.Values) *filler {
+	f := &filler{values: values}
+	f.models = map[protowire.Number]rewrite{modelGraph: f.graph, modelFunctions: f.function}
+	f.graphs = map[protowire.Number]rewrite{graphNode: f.node, graphInitializer: f.tensor,
+		graphSparse: refuseSparse}
+	f.functions = map[protowire.Number]rewrite{functionNode: f.node, functionAttribute: f.attribute}
+	f.nodes = map[protowire.Number]rewrite{nodeAttribute: f.attribute}
+	f.attributes = map[protowire.Number]rewrite{attributeTensor: f.tensor, attributeTensors: f.tensor,
+		attributeGraph: f.graph, attributeGraphs: f.graph, attributeSparse: refuseSparse,
+		attributeSparses: refuseSparse}
+	return f
+}
+
+// fill returns an ONNX model in which the tensors of a graph have the values that they refer to. It may be
+// the graph itself, if none does. The error says what is no graph, or refers to a file. Memory is at most
+// a few times that of the graph and of timesMax times the values.
 func fill(graph []byte, values model.Values) ([]byte, error) {
 	if len(graph) > model.GraphMax {
 		return nil, fmt.Errorf("it has %d bytes, and at most %d are read", len(graph), model.GraphMax)
 	}
-	if len(graph) >= 8 && string(graph[4:8]) == otherFormat {
+	f := newFiller(values)
+	filled, err := f.message(graph, f.models)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(filled) > protobufMax:
+		return nil, errors.New("with its parameters it takes more than 2 GiB, which one ONNX model cannot " +
+			"hold")
+	case len(filled) >= 8 && string(filled[4:8]) == otherFormat:
 		return nil, errGraph
 	}
-	f := &filler{values: values}
-	filled, err := f.message(graph, map[protowire.Number]rewrite{
-		modelGraph: f.graph, modelFunctions: f.function,
-	})
-	if err == nil && len(filled) > protobufMax {
-		err = errors.New("with its parameters it takes more than 2 GiB, which one ONNX model cannot hold")
-	}
-	return filled, err
+	return filled, nil
 }
 
-// rewrite returns another form of a message.
-type rewrite func(message []byte) ([]byte, error)
+// change is a field of a message that is rewritten.
+type change struct {
+	at, end int // in the message
+	number  protowire.Number
+	content []byte
+}
 
-// message copies a message, whose fields of some numbers are messages that are rewritten.
-func (f *filler) message(from []byte, fields map[protowire.Number]rewrite) (to []byte, err error) {
-	to = make([]byte, 0, len(from))
-	for len(from) > 0 {
-		number, kind, value, size, err := field(from)
+// message returns a message, whose fields of some numbers are messages that are rewritten. It is copied only
+// if one of them changes, and after all are known, so that graphs in graphs do not multiply memory.
+func (f *filler) message(from []byte, fields map[protowire.Number]rewrite) ([]byte, error) {
+	var changes []change
+	more := 0
+	for at := 0; at < len(from); {
+		number, kind, value, size, err := field(from[at:])
 		if err != nil {
 			return nil, err
 		}
-		again := fields[number]
-		if again == nil {
-			to = append(to, from[:size]...)
-		} else {
+		if again := fields[number]; again != nil {
 			if kind != protowire.BytesType {
 				return nil, errGraph
 			}
-			if value, err = again(value); err != nil {
+			content, err := again(value)
+			if err != nil {
 				return nil, err
 			}
-			to = protowire.AppendBytes(protowire.AppendTag(to, number, kind), value)
+			if len(content) != len(value) || unsafe.SliceData(content) != unsafe.SliceData(value) {
+				changes = append(changes, change{at, at + size, number, content})
+				more += 2*binary.MaxVarintLen32 + len(content)
+			}
 		}
-		from = from[size:]
+		at += size
 	}
-	return to, nil
+	if changes == nil {
+		return from, nil
+	}
+	to, at := make([]byte, 0, len(from)+more), 0
+	for _, c := range changes {
+		to = append(to, from[at:c.at]...)
+		to = protowire.AppendBytes(protowire.AppendTag(to, c.number, protowire.BytesType), c.content)
+		at = c.end
+	}
+	return append(to, from[at:]...), nil
 }
 
-// field returns the first field of a message, with its content if it is one of bytes, and its size.
+// field returns the first field of a message, with its content if it is one of bytes, and its size. A number
+// of more than 29 bits, or in more bytes than it needs, is refused: the parser of onnxruntime drops the upper
+// bits, and would find another field. ONNX has no groups.
 func field(from []byte) (number protowire.Number, kind protowire.Type, value []byte, size int, err error) {
 	number, kind, head := protowire.ConsumeTag(from)
-	if head < 0 {
+	if head < 0 || number > protowire.MaxValidNumber || head != protowire.SizeTag(number) ||
+		kind == protowire.StartGroupType {
 		return 0, 0, nil, 0, errGraph
 	}
 	body := protowire.ConsumeFieldValue(number, kind, from[head:])
@@ -124,48 +174,39 @@ func (f *filler) graph(from []byte) ([]byte, error) {
 		return nil, fmt.Errorf("graphs in graphs, more than %d deep", depthMax)
 	}
 	defer func() { f.depth-- }()
-	return f.message(from, map[protowire.Number]rewrite{graphNode: f.node, graphInitializer: f.tensor,
-		graphSparse: refuseSparse})
+	return f.message(from, f.graphs)
 }
 
-func (f *filler) function(from []byte) ([]byte, error) {
-	return f.message(from, map[protowire.Number]rewrite{functionNode: f.node,
-		functionAttribute: f.attribute})
-}
+func (f *filler) function(from []byte) ([]byte, error) { return f.message(from, f.functions) }
 
-func (f *filler) node(from []byte) ([]byte, error) {
-	return f.message(from, map[protowire.Number]rewrite{nodeAttribute: f.attribute})
-}
+func (f *filler) node(from []byte) ([]byte, error) { return f.message(from, f.nodes) }
 
-func (f *filler) attribute(from []byte) ([]byte, error) {
-	return f.message(from, map[protowire.Number]rewrite{attributeTensor: f.tensor,
-		attributeTensors: f.tensor, attributeGraph: f.graph, attributeGraphs: f.graph,
-		attributeSparse: refuseSparse, attributeSparses: refuseSparse})
-}
+func (f *filler) attribute(from []byte) ([]byte, error) { return f.message(from, f.attributes) }
 
 // refuseSparse refuses sparse tensors, which have tensors in them.
 func refuseSparse([]byte) ([]byte, error) { return nil, errors.New("it has sparse tensors") }
 
 // tensor returns a tensor with its values, if they lie elsewhere.
 func (f *filler) tensor(from []byte) ([]byte, error) {
-	t := tensor{}
-	to, err := f.message(from, map[protowire.Number]rewrite{tensorExternal: t.entry})
-	if err == nil {
-		err = t.read(from)
-	}
-	if err != nil || !t.external && t.entries == nil {
-		return to, err
+	var t tensor
+	if err := t.read(from); err != nil || !t.external && !t.elsewhere {
+		return from, err
 	}
 	values, err := t.find(f.values)
 	if err != nil {
 		return nil, fmt.Errorf("its tensor %.100q: %w", t.name, err)
 	}
-	to = to[:0]
+	all := len(f.values.Params) + len(f.values.Running)
+	if f.filled += len(values); f.filled > timesMax*all {
+		return nil, fmt.Errorf("its tensors have the %d values of the model more than %d times", all,
+			timesMax)
+	}
+	to := make([]byte, 0, len(t.name)+12*len(t.dims)+4*len(values)+32)
 	for _, n := range t.dims {
 		to = protowire.AppendVarint(protowire.AppendTag(to, tensorDims, protowire.VarintType), uint64(n))
 	}
 	to = protowire.AppendVarint(protowire.AppendTag(to, tensorType, protowire.VarintType), floatTensor)
-	to = protowire.AppendString(protowire.AppendTag(to, tensorName, protowire.BytesType), t.name)
+	to = protowire.AppendBytes(protowire.AppendTag(to, tensorName, protowire.BytesType), t.name)
 	to = protowire.AppendVarint(protowire.AppendTag(to, tensorRaw, protowire.BytesType),
 		uint64(4*len(values)))
 	for _, v := range values {
@@ -176,37 +217,15 @@ func (f *filler) tensor(from []byte) ([]byte, error) {
 
 // tensor is what a tensor says of itself.
 type tensor struct {
-	name     string
-	dims     []int
-	kind     uint64
-	external bool
-	entries  map[string]string
+	name                     []byte
+	dims                     []int
+	kind                     uint64
+	external                 bool
+	elsewhere                bool // it has entries that say where its values lie
+	location, offset, length []byte
 }
 
-// entry reads one of the entries that say where values lie.
-func (t *tensor) entry(from []byte) ([]byte, error) {
-	var key, value string
-	for at := from; len(at) > 0; {
-		number, _, text, size, err := field(at)
-		if err != nil {
-			return nil, err
-		}
-		switch number {
-		case entryKey:
-			key = string(text)
-		case entryValue:
-			value = string(text)
-		}
-		at = at[size:]
-	}
-	if t.entries == nil {
-		t.entries = map[string]string{}
-	}
-	t.entries[key] = value
-	return from, nil
-}
-
-// read reads the other fields.
+// read reads a tensor.
 func (t *tensor) read(from []byte) error {
 	for len(from) > 0 {
 		number, kind, value, size, err := field(from)
@@ -220,17 +239,51 @@ func (t *tensor) read(from []byte) error {
 		}
 		switch number {
 		case tensorName:
-			t.name = string(value)
+			t.name = value
 		case tensorType:
 			t.kind = varint
 		case tensorLocation:
 			t.external = varint == external
 		case tensorDims:
-			if err := t.addDims(kind, varint, value); err != nil {
-				return err
-			}
+			err = t.addDims(kind, varint, value)
+		case tensorExternal:
+			err = t.entry(kind, value)
+		}
+		if err != nil {
+			return err
 		}
 		from = from[size:]
+	}
+	return nil
+}
+
+// entry reads one of the entries that say where values lie.
+func (t *tensor) entry(kind protowire.Type, from []byte) error {
+	if kind != protowire.BytesType {
+		return errGraph
+	}
+	t.elsewhere = true
+	var key, value []byte
+	for len(from) > 0 {
+		number, _, text, size, err := field(from)
+		if err != nil {
+			return err
+		}
+		switch number {
+		case entryKey:
+			key = text
+		case entryValue:
+			value = text
+		}
+		from = from[size:]
+	}
+	switch string(key) {
+	case "location":
+		t.location = value
+	case "offset":
+		t.offset = value
+	case "length":
+		t.length = value
 	}
 	return nil
 }
@@ -245,6 +298,9 @@ func (t *tensor) addDims(kind protowire.Type, varint uint64, packed []byte) erro
 		if size < 0 || n > protobufMax {
 			return errGraph
 		}
+		if len(t.dims) == rankMax {
+			return fmt.Errorf("a tensor has more than %d dimensions", rankMax)
+		}
 		t.dims, packed = append(t.dims, int(n)), packed[size:]
 	}
 	return nil
@@ -253,14 +309,14 @@ func (t *tensor) addDims(kind protowire.Type, varint uint64, packed []byte) erro
 // find returns the values of a tensor.
 func (t *tensor) find(in model.Values) ([]float32, error) {
 	var all []float32
-	switch location := t.entries["location"]; location {
+	switch string(t.location) {
 	case parametersLocation:
 		all = in.Params
 	case runningLocation:
 		all = in.Running
 	default:
 		return nil, fmt.Errorf("its values lie in the file %.100q, and only those of the model are read",
-			location)
+			t.location)
 	}
 	if !t.external || t.kind != floatTensor {
 		return nil, errors.New("it is no tensor of float32")
@@ -271,12 +327,12 @@ func (t *tensor) find(in model.Values) ([]float32, error) {
 			break
 		}
 	}
-	offset, err := strconv.ParseUint(t.entries["offset"], 10, 62)
-	length, errLength := strconv.ParseUint(t.entries["length"], 10, 62)
+	offset, err := strconv.ParseUint(string(t.offset), 10, 62)
+	length, errLength := strconv.ParseUint(string(t.length), 10, 62)
 	if err != nil || errLength != nil || offset%4 != 0 || length != 4*uint64(size) ||
 		offset/4+uint64(size) > uint64(len(all)) {
 		return nil, fmt.Errorf("%d values from byte %q on, in %q bytes, of the %d values of the model",
-			size, t.entries["offset"], t.entries["length"], len(all))
+			size, t.offset, t.length, len(all))
 	}
 	return all[offset/4:][:size], nil
 }

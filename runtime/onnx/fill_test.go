@@ -56,12 +56,6 @@ func TestGraphsThatReferElsewhereAreRefused(t *testing.T) {
 		return moduletest.GraphOf(2, 1, 1, change)
 	}
 	file := weights(func(w *moduletest.Weights) { w.Location = "/etc/passwd" })
-	wrap := func(message []byte, fields ...protowire.Number) []byte {
-		for _, field := range fields {
-			message = protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), message)
-		}
-		return message
-	}
 	// What is in field 7 of the file: its graph.
 	_, _, graph, _, err := field(file[2:])
 	if err != nil {
@@ -73,11 +67,11 @@ func TestGraphsThatReferElsewhereAreRefused(t *testing.T) {
 		words string
 	}{
 		{file, isFile},
-		{wrap(graph, attributeGraph, nodeAttribute, graphNode, modelGraph), isFile},
-		{wrap(graph, attributeGraphs, nodeAttribute, functionNode, modelFunctions), isFile},
-		{wrap(graph, attributeGraph, functionAttribute, modelFunctions), isFile},
-		{wrap([]byte{}, graphSparse, modelGraph), "sparse tensors"},
-		{wrap([]byte{}, attributeSparses, nodeAttribute, graphNode, modelGraph), "sparse tensors"},
+		{wrapped(graph, attributeGraph, nodeAttribute, graphNode, modelGraph), isFile},
+		{wrapped(graph, attributeGraphs, nodeAttribute, functionNode, modelFunctions), isFile},
+		{wrapped(graph, attributeGraph, functionAttribute, modelFunctions), isFile},
+		{wrapped([]byte{}, graphSparse, modelGraph), "sparse tensors"},
+		{wrapped([]byte{}, attributeSparses, nodeAttribute, graphNode, modelGraph), "sparse tensors"},
 		{weights(func(w *moduletest.Weights) { w.Offset = 4 }),
 			`3 values from byte "4" on, in "12" bytes, of the 3 values of the model`},
 		{weights(func(w *moduletest.Weights) { w.Offset = 2 }), `from byte "2" on`},
@@ -87,7 +81,7 @@ func TestGraphsThatReferElsewhereAreRefused(t *testing.T) {
 		{weights(func(w *moduletest.Weights) { w.Type = 7 }), "it is no tensor of float32"},
 		{weights(nil)[:200], errGraph.Error()},
 		{[]byte("no graph"), errGraph.Error()},
-		{wrap([]byte("12ORTM"), 1), errGraph.Error()}, // a field, as ONNX has
+		{wrapped([]byte("12ORTM"), 1), errGraph.Error()}, // a field, as ONNX has
 		{make([]byte, model.GraphMax+1), "at most 67108864 are read"},
 		{deep(100), "graphs in graphs, more than 16 deep"},
 	} {
@@ -102,11 +96,9 @@ func TestGraphsThatReferElsewhereAreRefused(t *testing.T) {
 func deep(n int) []byte {
 	graph := []byte{}
 	for range n {
-		for _, field := range []protowire.Number{attributeGraph, nodeAttribute, graphNode} {
-			graph = protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), graph)
-		}
+		graph = wrapped(graph, attributeGraph, nodeAttribute, graphNode)
 	}
-	return protowire.AppendBytes(protowire.AppendTag(nil, modelGraph, protowire.BytesType), graph)
+	return wrapped(graph, modelGraph)
 }
 
 // Bytes from outside are filled or refused, and what is filled refers to nothing: it stays as it is.
@@ -114,15 +106,24 @@ func FuzzFill(f *testing.F) {
 	f.Add([]byte(moduletest.GraphOf(2, 1, 1, nil)))
 	f.Add([]byte(moduletest.GraphOf(3, 0, 1, func(w *moduletest.Weights) { w.Location = "weights.bin" })))
 	f.Add(deep(3))
+	f.Add(smuggled())
+	marked, large := shifted()
+	f.Add(marked)
+	large.Params = values.Params
+	f.Add(repeated(timesMax))
+	f.Add(repeated(timesMax + 1))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, graph []byte) {
-		filled, err := fill(graph, values)
+		filled, err := fill(graph, large)
 		if err != nil {
 			return
 		}
 		again, err := fill(filled, model.Values{})
 		if err != nil || !bytes.Equal(again, filled) {
 			t.Errorf("%q is filled as %q, and again as %q: %v", graph, filled, again, err)
+		}
+		if elsewhere(filled, "model") {
+			t.Errorf("%q is filled as %q, in which onnxruntime finds a file", graph, filled)
 		}
 	})
 }

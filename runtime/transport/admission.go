@@ -114,6 +114,9 @@ func (s *admission) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo,
 	t, name, err := s.identity.Accept(g)
 	if err != nil {
 		if first, _ := g.leavePending(); first {
+			if !errors.As(err, new(*identity.Refused)) {
+				err = wire.Refusef(wire.Introduced, "it ended without an introduction: %w", err)
+			}
 			g.refuse(err)
 		}
 		return nil, nil, err

@@ -84,6 +84,11 @@ func TestStrangersToTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = io.Copy(io.Discard, plain) // as above
+		half := dialRaw(t, nodes[0])
+		if _, err := half.Write([]byte{22, 3, 1}); err != nil { // of a handshake
+			t.Fatal(err)
+		}
+		_ = half.Close()
 		forger := listenAs(t, Options{Roles: []msg.Address{worker(2)}, Handler: newMailbox(),
 			Identity: identityOf(t, folder, msg.Address{Role: msg.EmbeddingPS})}, 0)
 		defer forger.Abort()
@@ -96,6 +101,12 @@ func TestStrangersToTheRun(t *testing.T) {
 			if got := refusalsOf(nodes[0], wire.Reason(reason)); got != want {
 				t.Errorf("%d refusals for %s, want %d", got, reason, want)
 			}
+		}
+		for refusalsOf(nodes[0], wire.Introduced) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if got := refusalsOf(nodes[0], wire.Inadmissible); got != 0 {
+			t.Errorf("%d refusals of messages, and no message was sent", got)
 		}
 		good()
 		closeAll(t, nodes)

@@ -44,6 +44,7 @@ func TestTimelineHasTheTimeOfEveryStation(t *testing.T) {
 			t.Errorf("%s: a timeline changes the result", x.job.Training.Mode)
 		}
 		checkShares(t, x.job.Training.Mode, &line, &with)
+		checkSteps(t, x.job.Training.Mode, &line)
 		if len(line.Arrows) == 0 {
 			t.Errorf("%s: no arrows", x.job.Training.Mode)
 		}
@@ -52,6 +53,27 @@ func TestTimelineHasTheTimeOfEveryStation(t *testing.T) {
 				a.Arrived > to.Start {
 				t.Errorf("%s: %+v from %+v to %+v", x.job.Training.Mode, a, from, to)
 			}
+		}
+	}
+}
+
+// checkSteps checks that work of each name is of several steps, if there is much of it: a timeline has the
+// time of some 20 steps, and of a few ranks.
+func checkSteps(t *testing.T, mode string, line *timeline.Timeline) {
+	t.Helper()
+	steps, spans := map[string]map[int32]bool{}, map[string]int{} // by name of the work
+	for _, track := range line.Tracks {
+		for _, s := range track.Spans {
+			if steps[s.Name] == nil {
+				steps[s.Name] = map[int32]bool{}
+			}
+			steps[s.Name][s.Batch.Step] = true
+			spans[s.Name]++
+		}
+	}
+	for name, of := range steps { // order-free: each is checked
+		if spans[name] >= 100 && len(of) < 10 {
+			t.Errorf("%s: %d spans of %s are of %d steps", mode, spans[name], name, len(of))
 		}
 	}
 }
@@ -81,4 +103,5 @@ func TestTimelineOfAMachine(t *testing.T) {
 	var line timeline.Timeline
 	r := runOn(t, h, training(job.Hybrid, 4), Options{Timeline: &line})
 	checkShares(t, "hybrid", &line, &r)
+	checkSteps(t, "hybrid", &line)
 }

@@ -68,6 +68,52 @@ func TestFixTakesEachParameterAtItsPosition(t *testing.T) {
 	}
 }
 
+// A position of a range and its value say the same; values beyond an end have the position of the end.
+func TestPositionIsTheInverseOfAt(t *testing.T) {
+	v := Collect("", example())
+	for _, e := range v {
+		low, mid, high := e.Span()
+		for _, position := range []float64{-1, -0.5, 0, 0.25, 1} {
+			want := position
+			if low == mid && mid == high {
+				want = 0
+			}
+			if got := e.Position(e.At(position)); got != want {
+				t.Errorf("%s at %v: position %v", e.Name, position, got)
+			}
+		}
+		if e.Known() {
+			continue
+		}
+		worse, better := e.Position(low-1), e.Position(high+1)
+		if e.LessIsBetter() {
+			worse, better = better, worse
+		}
+		if worse != -1 || better != 1 {
+			t.Errorf("%s: positions %v and %v beyond the ends", e.Name, worse, better)
+		}
+	}
+	if p := v.Everywhere(0.5); len(p) != len(v) || slices.Min(p) != 0.5 || slices.Max(p) != 0.5 {
+		t.Errorf("everywhere: %v", p)
+	}
+}
+
+// The first fault of a struct has the name of its quantity; what is not given has none.
+func TestFaultsAreNamed(t *testing.T) {
+	c := &cluster{}
+	c.PS.Cores = quantity.Value[int]{Low: 10, Mid: 20, High: 41, Kind: quantity.Guessed, Source: "here",
+		Date: "2026-11-30"}
+	c.PS.Row = quantity.Value[unit.Nanos]{Low: 100, Mid: 150, High: 400, Kind: quantity.Guessed,
+		Source: "here", Date: "2026-11-30"}
+	if err := Validate(c); err != nil {
+		t.Error(err)
+	}
+	c.PS.Row.High = 120
+	if err := Validate(c); err == nil || !strings.HasPrefix(err.Error(), "embedding-ps.row-time: ") {
+		t.Error(err)
+	}
+}
+
 func TestSampleIsALatinHypercube(t *testing.T) {
 	const n = 64
 	v := Collect("", example())

@@ -359,3 +359,78 @@ func TestCheapestOfRandomProblems(t *testing.T) {
 		t.Errorf("%d of %d places were simulated", simulated, possible)
 	}
 }
+
+// The clusters of a front are up to four, each the cheapest with its throughput and faster by a tenth or more
+// than the one before. The last one has 99 % of the highest throughput, unless the fourth has less.
+func TestFrontsOfRandomProblems(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 40))
+	lengths := map[int]int{}
+	for range 100 {
+		x := newRandom(r)
+		fastest := 0.0
+		for _, p := range x.all() {
+			o, _ := x.Simulate(p)
+			fastest = max(fastest, o.Throughput)
+		}
+		need := fastest * 1.1 * r.Float64()
+		front, top, err := (&Search{Problem: x}).Front(need, dollars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fastest == 0 {
+			if front != nil || top != nil {
+				t.Errorf("%v and %v of a problem that nothing solves", front, top)
+			}
+			continue
+		}
+		lengths[len(front)]++
+		if (len(front) == 0) != (need > top.Throughput) || len(front) > 4 {
+			t.Errorf("%d clusters have %v samples/s, and the fastest %v", len(front), need, top.Throughput)
+		}
+		for i, f := range front {
+			for _, p := range x.all() {
+				o, _ := x.Simulate(p)
+				if c := dollars(x.PerHour(p), o.Throughput); o.Throughput >= f.Throughput && c < f.Cost {
+					t.Errorf("cluster %d costs %v, and one as fast %v", i, f.Cost, c)
+				}
+			}
+			if i > 0 && f.Throughput < min(1.1*front[i-1].Throughput, AsFast*top.Throughput) {
+				t.Errorf("cluster %d has %v samples/s after %v", i, f.Throughput, front[i-1].Throughput)
+			}
+		}
+		if n := len(front); n > 0 && n < 4 && front[n-1].Throughput < AsFast*top.Throughput {
+			t.Errorf("the last of %d has %v of %v samples/s", n, front[n-1].Throughput, top.Throughput)
+		}
+	}
+	if lengths[0] == 0 || lengths[1] == 0 || lengths[4] == 0 {
+		t.Errorf("numbers of clusters: %v", lengths)
+	}
+}
+
+// The largest cluster that the job does not fit is the one of the highest price of those simulated.
+func TestLargestRefused(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 40))
+	refused := 0
+	for range 100 {
+		x := newRandom(r)
+		s := &Search{Problem: x}
+		if _, err := s.Fastest(); err != nil {
+			t.Fatal(err)
+		}
+		most := 0.0
+		for _, p := range x.all() {
+			if s.Known(p).Refusal != nil {
+				most = max(most, x.PerHour(p))
+			}
+		}
+		if got := s.Refused(); most > 0 && x.PerHour(got) != most || s.Known(got).Refusal == nil && most > 0 {
+			t.Errorf("%v has the price %v, want %v", got, x.PerHour(got), most)
+		}
+		if most > 0 {
+			refused++
+		}
+	}
+	if refused < 10 {
+		t.Errorf("%d problems have clusters that are refused", refused)
+	}
+}

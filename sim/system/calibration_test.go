@@ -88,6 +88,27 @@ func TestCalibrationOfAnotherRangeIsNotUsed(t *testing.T) {
 	}
 }
 
+// A profile can be loaded as it is before its calibration, which it then does not have.
+func TestUncalibratedProfiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(file, []byte(calibrated), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := LoadUncalibrated(file)
+	if err != nil || p.Calibration != nil || p.Accuracy != nil {
+		t.Errorf("%v, %+v, %+v", err, p.Calibration, p.Accuracy)
+	}
+}
+
+// A range may have its middle at an end, or be one value.
+func TestRangesMayTouch(t *testing.T) {
+	for _, ok := range []string{"[0.9, 0.9, 1]", "[0.9, 1, 1]", "[1, 1, 1]", "[0, 0.97, 1]"} {
+		if _, err := read(t, strings.Replace(calibrated, "[0.9, 0.97, 1]", ok, 1)); err != nil {
+			t.Errorf("%s: %v", ok, err)
+		}
+	}
+}
+
 func TestBadCalibrationsAreRefused(t *testing.T) {
 	for name, test := range map[string]struct{ old, new, want string }{
 		"unknown": {"nn-worker.launch-time", "nn-worker.lunch-time",

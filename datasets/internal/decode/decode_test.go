@@ -1,6 +1,12 @@
 package decode
 
-import "testing"
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"tandem/datasets/internal/input"
+)
 
 // Numbers are read without the signs that people write around them, in every style; other texts are no
 // numbers.
@@ -25,6 +31,30 @@ func TestSignsAroundNumbers(t *testing.T) {
 		"1'23", "12'3456", "a%", "'5'"} {
 		if got, reason := DecimalPoint.Parse(text); reason == "" {
 			t.Errorf("%q is the number %v", text, got)
+		}
+	}
+}
+
+// Weights and counts are numbers of at least 0.
+func TestWeightsAreAtLeastZero(t *testing.T) {
+	for x, ok := range map[float64]bool{0: true, 0.5: true, 7: true, -0.5: false, math.NaN(): false} {
+		if reason := CheckWeight(x); (reason == "") != ok {
+			t.Errorf("%v: %q", x, reason)
+		}
+	}
+}
+
+// A record is too long without the comments and empty lines before it, of which there may be any number.
+func TestRecordsThatAreTooLong(t *testing.T) {
+	f := &tableFormat{table: &Table{Comment: "#"}}
+	empty := strings.Repeat("# a comment\n\r\n\n", input.RowBytesMax/10)
+	row := strings.Repeat("x", input.RowBytesMax-1)
+	for text, want := range map[string]bool{
+		"": false, empty: false, row + "\n": false, empty + row + "\n": false, row + "x\n": true,
+		empty + row + "x\n": true,
+	} {
+		if got := f.tooLong([]byte(text)); got != want {
+			t.Errorf("%.20q… of %d bytes: %t", text, len(text), got)
 		}
 	}
 }

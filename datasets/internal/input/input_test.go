@@ -3,10 +3,12 @@ package input
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -172,5 +174,60 @@ func TestJSONLinesAreRecognised(t *testing.T) {
 		if err != nil && text != "{\n" {
 			t.Errorf("%.20q: %v", text, err)
 		}
+	}
+}
+
+// A URL that this program cannot open is an error that says what can: another build, where there is one.
+func TestURLsThatCannotBeOpened(t *testing.T) {
+	for url, want := range map[string]string{
+		"s3://clicks/a.csv": "s3://clicks/a.csv: this program opens no s3:// URLs: build it with -tags s3",
+		"gs://clicks/a.csv": `gs://clicks/a.csv: URLs of scheme "gs" cannot be opened`,
+	} {
+		if _, err := OpenFile(url); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// Parquet files are recognised by their first bytes, which leaves no file open.
+func TestParquetIsRecognised(t *testing.T) {
+	before, err := os.ReadDir("/proc/self/fd")
+	if err != nil && runtime.GOOS == "linux" {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{
+		"PAR1\x15\x04": true, "PAR1,2\n": false, "PAR1\n": false, "PAR1\t2": false, "PAR1": false, "": false,
+		"PAR2\x15\x04": false,
+	} {
+		path := filepath.Join(t.TempDir(), "rows")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := IsParquet(path); err != nil || got != want {
+			t.Errorf("%q: %t, %v", text, got, err)
+		}
+	}
+	if after, err := os.ReadDir("/proc/self/fd"); err == nil && len(after) != len(before) {
+		t.Errorf("%d files were open before, and %d after", len(before), len(after))
+	}
+}
+
+// A topic is opened by what was registered for its scheme, with the offsets to begin at. Without, the error
+// names the build that reads it.
+func TestTopicsAreOpenedByScheme(t *testing.T) {
+	const url = "log://broker/clicks"
+	want := "this program reads no log:// topics: build it with -tags log, as in go run -tags log ./cmd/train"
+	if _, err := OpenTopic(t.Context(), url, nil); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	opened := ""
+	RegisterTopics("log", func(_ context.Context, url string, next map[int32]int64) (Topic, error) {
+		opened = fmt.Sprint(url, next)
+		return nil, nil
+	})
+	defer delete(topics, "log")
+	if _, err := OpenTopic(t.Context(), url, map[int32]int64{3: 4}); err != nil ||
+		opened != url+"map[3:4]" {
+		t.Errorf("%q is opened, %v", opened, err)
 	}
 }

@@ -2,6 +2,7 @@ package arrow_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -81,6 +82,45 @@ func TestFilesWithoutRows(t *testing.T) {
 	f, err := arrow.Read(out.Bytes(), trusted)
 	if err != nil || f.Rows() != 0 || len(f.Fields) != len(fields) {
 		t.Errorf("%+v, error %v", f, err)
+	}
+}
+
+// A batch may have no rows, as others of the file have some.
+func TestABatchWithoutRows(t *testing.T) {
+	var out bytes.Buffer
+	one := arrow.Field{Name: "sign", Type: arrow.Uint64}
+	w := arrow.NewWriter(&out, []arrow.Field{one}, nil)
+	for _, column := range [][]byte{make([]byte, 16), {}, make([]byte, 8)} {
+		if err := w.WriteBatch(len(column)/8, column); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := arrow.Read(out.Bytes(), trusted)
+	if err != nil || len(f.Batches) != 3 || f.Batches[1].Rows != 0 || f.Rows() != 3 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// The metadata of every message takes a multiple of 8 bytes, as Arrow's format wants it. Source:
+// arrow.apache.org/docs/format/Columnar.html, "Encapsulated message format".
+func TestMetadataIsAligned(t *testing.T) {
+	data, _ := sample(t)
+	begin := []byte{0xff, 0xff, 0xff, 0xff}
+	messages := 0
+	for at := 8; at+8 <= len(data); at += 8 { // behind the magic number, messages begin at multiples of 8
+		if !bytes.Equal(data[at:at+4], begin) {
+			continue
+		}
+		if size := binary.LittleEndian.Uint32(data[at+4:]); size%8 != 0 {
+			t.Errorf("the message at byte %d has %d bytes of metadata", at, size)
+		}
+		messages++
+	}
+	if messages != 4 { // the schema, two batches and the end of the stream
+		t.Errorf("%d messages", messages)
 	}
 }
 
