@@ -45,6 +45,7 @@ type Options struct {
 	// and Measured are ignored.
 	Numerics func(job.Job) (Numerics, error)
 
+	fold  int    // about the number of ranks to simulate, however many there are; 0: all, up to foldAbove
 	check bool   // check credit, handles and conservation
 	ties  uint64 // the seed of the order of roles and hosts at one instant; 0: ascending
 }
@@ -203,12 +204,16 @@ func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	cfg, f := w.config, w.fold
 	if n != nil {
 		w.numerics, w.rows = n, make([][]int32, cfg.Ranks*cfg.Steps)
 	}
-	meter := pace.NewMeter(t.Roles.Ranks, p.PSStates)
+	meter := pace.NewMeter(int(cfg.Ranks), p.PSStates)
 	w.observers = append(w.observers, meter)
 	w.measurement = newMeasurement(s, cfg)
+	if f != nil && f.inStep {
+		w.measurement.means = make([]meanTimes, cfg.Ranks)
+	}
 	if o.check {
 		w.contract = newContractCheck(w)
 	}
@@ -223,8 +228,11 @@ func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 		*o.Timeline = w.recorder.finish(w.clock.Now(), w.measurement.begin(), w.measurement.end())
 	}
 	a.Depth, a.Staleness = t.Depth(), meter.Staleness()
-	if err := pace.CheckBounds(cfg.Rule, t.Roles.Ranks, &a.Staleness); err != nil {
+	if err := pace.CheckBounds(cfg.Rule, int(cfg.Ranks), &a.Staleness); err != nil {
 		return Result{}, fmt.Errorf("cluster: %w", err)
+	}
+	if f != nil {
+		a.Simulated, a.Staleness = int(cfg.Ranks), f.stalenessOfAll(&a.Staleness)
 	}
 	return a, nil
 }

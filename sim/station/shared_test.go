@@ -53,7 +53,7 @@ func TestProcessorSharing(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := NewShared(test.cores)
+			c := NewShared(float64(test.cores))
 			test.start(c)
 			if got := runShared(c); !slices.Equal(got, test.want) {
 				t.Errorf("finished %v, want %v", got, test.want)
@@ -74,7 +74,7 @@ func TestSharedEqualsDirectIntegration(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		cores := rapid.IntRange(1, 8).Draw(t, "cores")
-		c := NewShared(cores)
+		c := NewShared(float64(cores))
 		active := map[int64]*plain{}
 		now, total := unit.Tick(0), unit.Tick(0)
 		integrate := func(to unit.Tick) {
@@ -106,7 +106,7 @@ func TestSharedEqualsDirectIntegration(t *testing.T) {
 			integrate(to)
 			work := unit.Tick(rapid.Int64Range(1, 5000).Draw(t, "work"))
 			width := rapid.IntRange(1, 6).Draw(t, "width")
-			c.Start(now, work, width, tag)
+			c.Start(now, work, float64(width), tag)
 			active[tag] = &plain{width, float64(work)}
 			total += work
 		}
