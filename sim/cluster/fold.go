@@ -29,8 +29,12 @@ type folding struct {
 	mean    float64      // ranks of a class
 	workers float64      // EWs that a simulated one stands for
 
-	inStep  bool                     // ranks meet in every step, so that the slowest of each class decides
-	exposed bool                     // … and a rank waits for everything that is done for it in a step
+	inStep  bool // ranks meet in every step, so that the slowest of each class decides
+	exposed bool // … and a rank waits for everything that is done for it in a step
+	// parallelWorker and parallelPS say that EWs and PSs have a thread for every batch. Else batches wait for
+	// each other, and it takes the mean of many until a batch is done.
+	parallelWorker, parallelPS bool
+
 	weights [chainCount][]chainLink  // what a rank waits for
 	slowest [chainCount]memberOfStep // of each class
 }
@@ -93,6 +97,7 @@ func newFolding(p *cost.Prices, cfg *role.Config, o *Options) *folding {
 	f.workers = float64(cfg.EmbeddingWorkers) /
 		max(1, math.Round(float64(cfg.EmbeddingWorkers)/f.mean))
 	f.inStep = cfg.Rule.Dense().Strategy == pace.Reduced
+	f.parallelWorker, f.parallelPS = p.EWService.AllCores, p.PSService.AllCores
 	f.exposed = f.inStep && (cfg.Rule.InStep() || !cfg.Rule.MayIssue(1))
 	return f
 }
@@ -181,6 +186,16 @@ func (f *folding) chainOfWork(kind role.WorkKind, step int32) (chain, int32) {
 	}
 	if !f.exposed {
 		return noChain, step
+	}
+	switch kind {
+	case role.ReadRows, role.Apply:
+		if !f.parallelPS {
+			return noChain, step
+		}
+	case role.Pool, role.Merge:
+		if !f.parallelWorker {
+			return noChain, step
+		}
 	}
 	switch kind {
 	case role.ReadRows:
@@ -347,14 +362,17 @@ func (f *folding) shareOf(at *place, rank int32, factor, threads float64) share 
 	if f == nil || rank < 0 || f.ranks[rank].size == 1 {
 		return whole
 	}
-	work := 1 / factor
-	if !at.own {
-		work *= float64(f.ranks[rank].size)
+	size := float64(f.ranks[rank].size)
+	switch work := size / factor; {
+	case at.own:
+		return share{1 / factor, 1 / factor}
+	case threads == 0:
+		return share{work, work}
+	case size <= threads: // each has a thread, which does nothing else meanwhile
+		return share{size, size}
+	default:
+		return share{work, min(work, threads)}
 	}
-	if threads == 0 || work < threads {
-		threads = work
-	}
-	return share{work, threads}
 }
 
 // busyShare returns the share of the time of a piece that takes a random factor that counts as busy on a
