@@ -117,37 +117,30 @@ func (w *simulation) startMessageFlow(i int32) {
 }
 
 // connectionsOf returns how many messages at once can be on the wires from the sender of one to its receiver.
-// If ranks are folded, there are connections between all that sender and receiver stand for, and a message
-// has one for each of those that it stands for.
+// If ranks are folded, there are connections between all EWs and ranks that the two stand for.
 func (w *simulation) connectionsOf(t *task) int {
 	n := max(1, w.prices.System.Messages.Connections.Mid)
-	if w.fold == nil {
-		return n
-	}
 	return max(1, int(math.Ceil(float64(n)*w.connectionShare(t))))
 }
 
-// connectionShare returns the number of EWs that send or receive messages like one, over the number of these
-// messages: that of the connections each of them has to itself, if there is one from one process to another.
+// connectionShare returns the number of equal connections that a message uses, over the number of messages
+// that it stands for: above 1 if there are connections to spare, below 1 if messages wait for each other.
 func (w *simulation) connectionShare(t *task) float64 {
-	pool := max(w.places[t.role].pool, w.places[t.to].pool) * float64(w.prices.EmbeddingWorkers.PerHost)
-	if w.instances[t.role].at.Role != msg.EmbeddingWorker && w.instances[t.to].at.Role != msg.EmbeddingWorker ||
-		w.places[t.role].own || w.places[t.to].own { // each rank has connections of its own
-		return 1
+	isWorker := func(i int32) bool { return w.instances[i].at.Role == msg.EmbeddingWorker }
+	if w.fold == nil || w.places[t.role].own || w.places[t.to].own || !isWorker(t.role) && !isWorker(t.to) {
+		return 1 // each rank has connections of its own
 	}
-	return pool / w.fold.size(t.message.Rank)
+	return w.fold.workers / w.fold.size(t.message.Rank)
 }
 
-// rateLimit returns the rate that the flow of a message cannot exceed, or 0. Several hosts whose cards are one
-// have each a card for a message.
+// rateLimit returns the rate that the flow of a message cannot exceed, or 0. Where the cards of several hosts
+// are one, each message still has those of one host.
 func (w *simulation) rateLimit(t *task, source, target *place) unit.BytesPerSec {
 	limit := w.windowLimit(t.way, source, target)
 	if w.fold == nil {
 		return limit
 	}
-	if limit > 0 {
-		limit *= unit.BytesPerSec(min(1, w.connectionShare(t)))
-	}
+	limit *= unit.BytesPerSec(min(1, w.connectionShare(t)))
 	for _, at := range []*place{source, target} {
 		if at.wires(w.fold.size(t.message.Rank)) >= 1 {
 			continue

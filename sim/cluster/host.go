@@ -120,20 +120,7 @@ func newTopology(p *cost.Prices, r rates, cfg *role.Config, f *folding) (*topolo
 		service: cost.Service{Threads: 1, Width: p.LoaderHost.Cores,
 			Jitter: float64(p.System.Loader.Jitter.Mid)},
 	})
-	hosts, pool := p.EWHostCount, 1.0
-	if f != nil {
-		hosts, pool = workers, float64(p.EWHostCount)/float64(workers)
-	}
-	first := t.addHosts(workerHosts, p.EWHost, p.Hosts("EW", p.Cluster.EmbeddingWorkers.Zone, p.EWHost, hosts),
-		hosts)
-	for i := range workers {
-		on := placeOn(first+int32(i%hosts), p.EWService)
-		on.pool = pool
-		t.places = append(t.places, on)
-		if f != nil {
-			t.poolHosts(on.host, pool)
-		}
-	}
+	t.addWorkers(p, workers, f)
 	if p.PSStates == 1 {
 		t.places = append(t.places, place{
 			host: t.addHosts(parameterHosts, p.PSHost,
@@ -143,7 +130,7 @@ func newTopology(p *cost.Prices, r rates, cfg *role.Config, f *folding) (*topolo
 		})
 	} else {
 		n := p.Resolved.PSHostCount
-		first = t.addHosts(parameterHosts, p.PSHost, p.Hosts("PS", p.Cluster.EmbeddingPSs.Zone, p.PSHost, n),
+		first := t.addHosts(parameterHosts, p.PSHost, p.Hosts("PS", p.Cluster.EmbeddingPSs.Zone, p.PSHost, n),
 			n)
 		for i := range p.PSStates {
 			t.places = append(t.places, placeOn(first+int32(i%n), p.PSService))
@@ -154,7 +141,7 @@ func newTopology(p *cost.Prices, r rates, cfg *role.Config, f *folding) (*topolo
 	firstRank := len(t.places)
 	groups, devices := p.Servers("GPU server", ranks)
 	for k, g := range groups {
-		first = t.addHosts(serverHosts, p.ServerHost, g, g.NodeCount())
+		first := t.addHosts(serverHosts, p.ServerHost, g, g.NodeCount())
 		for i := range g.Accelerators {
 			on := placeOn(first+int32(i/g.AcceleratorsPerNode), worker)
 			on.device, on.own = devices[k], true
@@ -179,6 +166,24 @@ func newTopology(p *cost.Prices, r rates, cfg *role.Config, f *folding) (*topolo
 	return t, t.reduceOverAll(p, f)
 }
 
+// addWorkers places the EWs. If they are folded, each simulated one has a host that is several together.
+func (t *topology) addWorkers(p *cost.Prices, workers int, f *folding) {
+	hosts, pool := p.EWHostCount, 1.0
+	if f != nil {
+		hosts, pool = workers, float64(p.EWHostCount)/float64(workers)
+	}
+	first := t.addHosts(workerHosts, p.EWHost,
+		p.Hosts("EW", p.Cluster.EmbeddingWorkers.Zone, p.EWHost, hosts), hosts)
+	for i := range workers {
+		on := placeOn(first+int32(i%hosts), p.EWService)
+		on.pool = pool
+		t.places = append(t.places, on)
+		if f != nil {
+			t.poolHosts(on.host, pool)
+		}
+	}
+}
+
 // poolHosts makes a host as much as a number of equal ones together.
 func (t *topology) poolHosts(i int32, pool float64) {
 	h := &t.hosts[i]
@@ -191,7 +196,7 @@ func (t *topology) colocate(p *cost.Prices, roles int) {
 	t.addHost(machineHosts, p.LoaderHost)
 	t.hosts[0].goroutines = &goroutineScheduler{cores: t.hosts[0].cores}
 	for range 2 + roles { // the data loader and a coordinator
-		t.places = append(t.places, place{instancesHere: 1, instances: 1, stripe: 1, pool: 1, service: single})
+		t.places = append(t.places, placeOn(0, single))
 	}
 }
 

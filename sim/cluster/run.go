@@ -33,7 +33,7 @@ type Options struct {
 	// WarmUp and Measured are numbers of steps; 0 chooses enough for the pipeline to fill and settle, or with
 	// faults, for them to show.
 	WarmUp, Measured int
-	// Observer receives every record of the roles.
+	// Observer receives every record of the roles, all of which are then simulated.
 	Observer event.Observer
 	// Timeline receives, unless it is nil, what every station did during the measured steps.
 	Timeline *timeline.Timeline
@@ -45,7 +45,7 @@ type Options struct {
 	// and Measured are ignored.
 	Numerics func(job.Job) (Numerics, error)
 
-	fold  int    // about the number of ranks to simulate, however many there are; 0: all, up to foldAbove
+	fold  int    // about the number of ranks to simulate; below 0: all; 0: all up to foldAbove
 	check bool   // check credit, handles and conservation
 	ties  uint64 // the seed of the order of roles and hosts at one instant; 0: ascending
 }
@@ -66,8 +66,8 @@ const (
 // job, sets the number of EWs and embedding PSs.
 //
 // It returns ErrSequential for sequential training, and an error that wraps ErrMemory for a job that does not
-// fit. Cost: about 0.05 ms for each rank and step on 64 ranks, and twice as much on 1,024, where a flow that
-// begins or ends changes the rates of more flows.
+// fit. Cost: about 0.05 ms for each rank and step on 64 ranks, and twice as much on 512, where a flow that
+// begins or ends changes the rates of more flows. More ranks cost as much as 128, if they are alike.
 func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o Options) (Result, error) {
 	if t.Training.Mode == job.Sequential {
 		return Result{}, fmt.Errorf("cluster: %w", ErrSequential)

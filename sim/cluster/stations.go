@@ -34,9 +34,9 @@ func (w *simulation) registerStations() {
 		if h.goroutines != nil {
 			r.Add(name+" cores", h.goroutines)
 		} else {
-			r.AddFor(name+" cores", pooledStation(h.cores, h.pool, 1), h.many*h.pool)
+			r.AddFor(name+" cores", pooledStation(h.cores, h.pool), h.many*h.pool)
 		}
-		r.AddFor(name+" memory", pooledStation(h.bus, h.pool, 1), h.many*h.pool)
+		r.AddFor(name+" memory", pooledStation(h.bus, h.pool), h.many*h.pool)
 		for _, card := range w.graph.HostCards(h.node) {
 			r.AddFor(name+" network out", &port{w.net, card}, h.many*h.pool)
 			r.AddFor(name+" network in", &port{w.net, card + 1}, h.many*h.pool)
@@ -92,20 +92,20 @@ func (p *port) Stats(now unit.Tick) station.Stats {
 	return station.Stats{Busy: use.Busy, Waited: use.Excess, Served: use.Flows}
 }
 
-// pooled is one of several equal stations that are simulated as one. A piece of work there stands for several.
+// pooled is one of several equal stations that are simulated as one, where a piece of work can stand for
+// several.
 type pooled struct {
 	station.Station
 	servers float64 // of one of them
 	pieces  float64 // … of work on each of them, for one that is simulated
 }
 
-// pooledStation returns one of a number of equal stations that are simulated as one, whose pieces of work
-// stand for a number of pieces.
-func pooledStation(s station.Station, count, pieces float64) station.Station {
-	if count == 1 && pieces == 1 {
+// pooledStation returns one of a number of equal stations that are simulated as one.
+func pooledStation(s station.Station, count float64) station.Station {
+	if count == 1 {
 		return s
 	}
-	return &pooled{s, s.Servers() / count, pieces / count}
+	return &pooled{s, s.Servers() / count, 1 / count}
 }
 
 // Servers implements station.Station.
@@ -114,6 +114,6 @@ func (p *pooled) Servers() float64 { return p.servers }
 // Stats implements station.Station.
 func (p *pooled) Stats(now unit.Tick) station.Stats {
 	s := p.Station.Stats(now)
-	return station.Stats{Busy: s.Busy.Scale(p.servers / p.Station.Servers()), Waited: s.Waited.Scale(p.pieces),
-		Served: int64(math.Round(float64(s.Served) * p.pieces))}
+	return station.Stats{Busy: s.Busy.Scale(p.servers / p.Station.Servers()),
+		Waited: s.Waited.Scale(p.pieces), Served: int64(math.Round(float64(s.Served) * p.pieces))}
 }

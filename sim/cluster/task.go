@@ -107,8 +107,8 @@ func (w *simulation) proceed(i int32) {
 }
 
 // charge begins work on a host as activities of a task's stage. Scale is the number of equal pieces of work
-// that run side by side, each for as many as the share says. Work that costs nothing ends at the same instant, but in a later event: a role
-// handles one input at a time.
+// that run side by side, each for as many as the share says. Work that costs nothing ends at the same
+// instant, but in a later event: a role handles one input at a time.
 func (w *simulation) charge(i, on int32, price device.HostCost, width int, scale float64, of share) {
 	h, now := &w.hosts[on], w.clock.Now()
 	if price == (device.HostCost{}) {

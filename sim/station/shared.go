@@ -73,8 +73,8 @@ func NewShared(cores float64) *Shared {
 // 0, or it panics.
 func (c *Shared) Start(now, work unit.Tick, width float64, tag int64) ActivityID {
 	if work < 0 || !(width > 0) {
-		panic(fmt.Sprintf("station: activity of %d core-ns and width %v, want at least 0 and more than 0", work,
-			width))
+		panic(fmt.Sprintf("station: activity of %d core-ns and width %v, want at least 0 and more than 0",
+			work, width))
 	}
 	c.advance(now)
 	var i uint32

@@ -138,3 +138,22 @@ func BenchmarkSharedReplaceOneOf1000(b *testing.B) {
 		}
 	}
 }
+
+// A part of a host has a part of its cores, and activities can have parts of threads: with 1.5 cores and 2
+// threads' worth of work, each gets 3/4 of what it can use.
+func TestPartsOfCoresAndThreads(t *testing.T) {
+	c := NewShared(1.5)
+	c.Start(0, 300, 0.5, 1)                 // 600 alone
+	c.Start(0, 300, 1.5, 2)                 // 200 alone
+	if at, _ := c.NextFinish(); at != 267 { // 200 · 4/3, rounded up
+		t.Errorf("the first ends at %d, want at 267", at)
+	}
+	c.Finished(267, nil)
+	if at, _ := c.NextFinish(); at != 667 { // 400 are left, and no other needs a core
+		t.Errorf("the second ends at %d, want at 667", at)
+	}
+	c.Finished(667, nil)
+	if busy := c.Busy(1000); busy != 600 {
+		t.Errorf("busy %d, want the work, 600", busy)
+	}
+}
