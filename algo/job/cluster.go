@@ -59,7 +59,7 @@ type Cluster struct {
 	// Set gives single parameters of the simulation a value, by their names.
 	Set map[string]string `yaml:"set,omitempty"`
 	// Unfold gives each embedding PS a state machine of its own, instead of one that stands for all, and each
-	// of more than 512 ranks, instead of 128 or so. Figures are nearly the same, and a simulation takes
+	// of more than 512 ranks, instead of 64 or so. Figures are nearly the same, and a simulation takes
 	// longer.
 	Unfold bool `yaml:"unfold,omitempty"`
 	// Source says where the description of the cluster is from.

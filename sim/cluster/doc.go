@@ -82,7 +82,7 @@
 // Its connection stands for the P connections to single PSs, whose messages wait for each other alike.
 // Where hosts share the uplinks of racks, PSs are not folded. One host stands for all of the data loader.
 //
-// Of more than 512 ranks, about 128 are simulated (Result.Simulated), so that a run takes as long for 16,384
+// Of more than 512 ranks, about 64 are simulated (Result.Simulated), so that a run takes as long for 16,384
 // as for 1,024. Each stands for a class: the ranks at one place of several servers. EWs are folded in the
 // same proportion, and a simulated one has the cores, memories, cards and threads of those that it stands
 // for. A message or piece of work for a class counts once for each member where members share a resource, and
@@ -101,7 +101,7 @@
 // Without jitter, the throughput of 64 to 256 ranks, of which a half or a quarter are simulated, is within
 // 0.1 % of that of all in sync. So it is in hybrid, unless embeddings compete with the all-reduce for cards;
 // then within 1 %: which of the transfers that begin at one instant is first changes a step by 0.6 % also
-// without folding. With jitter, 1,024 ranks are within 0.6 % in sync, 0.3 % in hybrid, 1 % in hybrid with
+// without folding. With jitter, 1,024 ranks are within 0.7 % in sync, 0.4 % in hybrid, 1 % in hybrid with
 // τ = 0. In async-ps, they are within 1 %, by which the windows of one run differ, too.
 //
 // Each rank is simulated if ranks differ (other accelerators, slow roles), if messages are lost one by one

@@ -16,7 +16,7 @@ import (
 // foldLeast, where each has messages for more than foldDense dense PSs.
 const (
 	foldAbove = 512
-	foldRanks = 128
+	foldRanks = 64
 	foldLeast = 32
 	foldDense = 32
 )
@@ -60,8 +60,8 @@ func newFolding(p *cost.Prices, cfg *role.Config, o *Options) *folding {
 	per := p.Cluster.AcceleratorsPerServer
 	full := int(cfg.Ranks) / per
 	each := max(1, (full*per+ranks-1)/ranks) // servers that one stands for
-	servers := (full + each - 1) / each
-	if servers < 2 || servers == full {
+	servers := max(2, (full+each-1)/each)    // of one, the all-reduce has no way between servers
+	if servers >= full {
 		return nil
 	}
 	f := &folding{config: cfg}

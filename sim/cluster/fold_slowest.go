@@ -11,8 +11,7 @@ import (
 type chain int
 
 const (
-	reading   chain = iota // of rows: PSs answer in the order of the ranks, so the slowest holds others up
-	computing              // from the rows, or the embeddings, to the end of backward
+	computing chain = iota // from the lookup of rows, or from their arrival, to the end of backward
 	returning              // of embedding gradients
 	chainCount
 	noChain chain = -1
@@ -52,12 +51,7 @@ func (f *folding) chainOfWork(kind role.WorkKind, step int32) (chain, int32) {
 		}
 	}
 	switch kind {
-	case role.ReadRows:
-		if f.config.Rule.InStep() {
-			return reading, step
-		}
-		return computing, step
-	case role.Pool:
+	case role.ReadRows, role.Pool:
 		return computing, step
 	case role.Merge, role.Apply:
 		return f.back(step)

@@ -67,7 +67,7 @@ const (
 //
 // It returns ErrSequential for sequential training, and an error that wraps ErrMemory for a job that does not
 // fit. Cost: about 0.05 ms for each rank and step on 64 ranks, and twice as much on 512, where a flow that
-// begins or ends changes the rates of more flows. More ranks cost as much as 128, if they are alike.
+// begins or ends changes the rates of more flows. More ranks cost as much as 64, if they are alike.
 func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o Options) (Result, error) {
 	if t.Training.Mode == job.Sequential {
 		return Result{}, fmt.Errorf("cluster: %w", ErrSequential)
