@@ -29,8 +29,8 @@ type folding struct {
 	mean    float64      // ranks of a class
 	workers float64      // EWs that a simulated one stands for
 
-	inStep  bool // ranks meet in every step, so that the slowest of each class decides
-	exposed bool // … and a rank waits for everything that is done for it in a step
+	meets   bool // ranks meet in every step, so that the slowest of each class decides
+	exposed bool // … and waits in each for its rows, and others for its gradients
 	// parallelWorker and parallelPS say that EWs and PSs have a thread for every batch. Else batches wait for
 	// each other, and it takes the mean of many until a batch is done.
 	parallelWorker, parallelPS bool
@@ -77,9 +77,9 @@ func newFolding(p *cost.Prices, cfg *role.Config, o *Options) *folding {
 	f.mean = float64(cfg.Ranks) / float64(len(f.ranks))
 	f.workers = float64(cfg.EmbeddingWorkers) /
 		max(1, math.Round(float64(cfg.EmbeddingWorkers)/f.mean))
-	f.inStep = cfg.Rule.Dense().Strategy == pace.Reduced
+	f.meets = cfg.Rule.Dense().Strategy == pace.Reduced
 	f.parallelWorker, f.parallelPS = p.EWService.AllCores, p.PSService.AllCores
-	f.exposed = f.inStep && (cfg.Rule.InStep() || !cfg.Rule.MayIssue(1))
+	f.exposed = f.meets && cfg.Rule.InStep()
 	return f
 }
 

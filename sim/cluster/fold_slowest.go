@@ -22,64 +22,44 @@ type chainLink struct {
 	work    role.WorkKind
 	message msg.Kind // instead of work, unless it is 0
 	time    unit.Tick
-	earlier int32 // how many steps before that of the chain
 }
 
 // memberOfStep holds the slowest member of classes, by rank and step, plus one; 0: it is not known yet.
 type memberOfStep []int32
 
-// chainOfWork returns the chain that a piece of work belongs to, and the step of the chain.
-func (f *folding) chainOfWork(kind role.WorkKind, step int32) (chain, int32) {
-	if !f.inStep {
-		return noChain, step
-	}
+// chainOfWork returns the chain that a piece of work belongs to.
+func (f *folding) chainOfWork(kind role.WorkKind) chain {
 	switch kind {
 	case role.Forward, role.Backward:
-		return computing, step
-	}
-	if !f.exposed {
-		return noChain, step
-	}
-	switch kind {
-	case role.ReadRows, role.Apply:
-		if !f.parallelPS {
-			return noChain, step
+		if f.meets {
+			return computing
 		}
-	case role.Pool, role.Merge:
-		if !f.parallelWorker {
-			return noChain, step
+	case role.ReadRows:
+		if f.exposed && f.parallelPS {
+			return computing
+		}
+	case role.Pool:
+		if f.exposed && f.parallelWorker {
+			return computing
+		}
+	case role.Merge:
+		if f.exposed && f.parallelWorker {
+			return returning
 		}
 	}
-	switch kind {
-	case role.ReadRows, role.Pool:
-		return computing, step
-	case role.Merge, role.Apply:
-		return f.back(step)
-	}
-	return noChain, step
+	return noChain
 }
 
 // chainOfMessage is chainOfWork for messages.
-func (f *folding) chainOfMessage(kind msg.Kind, step int32) (chain, int32) {
-	if !f.exposed {
-		return noChain, step
+func (f *folding) chainOfMessage(kind msg.Kind) chain {
+	switch {
+	case !f.exposed:
+	case kind == msg.Rows, kind == msg.Embeddings:
+		return computing
+	case kind == msg.PutGradients, kind == msg.Put:
+		return returning
 	}
-	switch kind {
-	case msg.Rows, msg.Embeddings:
-		return computing, step
-	case msg.PutGradients, msg.Put:
-		return f.back(step)
-	}
-	return noChain, step
-}
-
-// back returns the chain of the return of gradients. Ranks meet behind it if PSs work step by step. Else the
-// next step of the rank follows.
-func (f *folding) back(step int32) (chain, int32) {
-	if f.config.Rule.InStep() {
-		return returning, step
-	}
-	return computing, step + 1
+	return noChain
 }
 
 // memberOfWork returns the rank of the job whose random factor a piece of work takes.
@@ -87,8 +67,7 @@ func (w *simulation) memberOfWork(rank, step int32, kind role.WorkKind) int32 {
 	if w.fold == nil || rank < 0 {
 		return rank
 	}
-	c, at := w.fold.chainOfWork(kind, step)
-	return w.fold.member(rank, w.slowestOf(c, rank, at))
+	return w.fold.member(rank, w.slowestOf(w.fold.chainOfWork(kind), rank, step))
 }
 
 // memberOfMessage returns the rank of the job whose random factor a message takes.
@@ -96,8 +75,7 @@ func (w *simulation) memberOfMessage(rank, step int32, kind msg.Kind) int32 {
 	if w.fold == nil || rank < 0 {
 		return rank
 	}
-	c, at := w.fold.chainOfMessage(kind, step)
-	return w.fold.member(rank, w.slowestOf(c, rank, at))
+	return w.fold.member(rank, w.slowestOf(w.fold.chainOfMessage(kind), rank, step))
 }
 
 // slowestOf returns the member of a class whose chain of a step takes longest, by times of idle resources and
@@ -108,7 +86,7 @@ func (w *simulation) slowestOf(c chain, rank, step int32) int32 {
 		return 0
 	}
 	if f.slowest[c] == nil {
-		f.slowest[c] = make(memberOfStep, len(f.ranks)*int(w.config.Steps+1))
+		f.slowest[c] = make(memberOfStep, len(f.ranks)*int(w.config.Steps))
 		f.weights[c] = w.chainLinks(c)
 	}
 	known := &f.slowest[c][int(step)*len(f.ranks)+int(rank)]
@@ -120,7 +98,7 @@ func (w *simulation) slowestOf(c chain, rank, step int32) int32 {
 		sum := 0.0
 		for k := range f.weights[c] {
 			l := &f.weights[c][k]
-			sum += float64(l.time) * w.linkJitter(l, f.member(rank, i), step-l.earlier)
+			sum += float64(l.time) * w.linkJitter(l, f.member(rank, i), step)
 		}
 		if sum > longest {
 			longest, *known = sum, i+1
@@ -134,8 +112,8 @@ func (w *simulation) chainLinks(c chain) (links []chainLink) {
 	p := w.prices
 	b := p.Batch(p.Samples(0, p.Job.Training.GlobalBatch))
 	add := func(k role.WorkKind, time unit.Tick) {
-		if at, step := w.fold.chainOfWork(k, 1); at == c {
-			links = append(links, chainLink{work: k, time: time, earlier: step - 1})
+		if w.fold.chainOfWork(k) == c {
+			links = append(links, chainLink{work: k, time: time})
 		}
 	}
 	core := func(cost unit.Tick, s *cost.Service) unit.Tick { return cost / unit.Tick(s.Width) }
@@ -145,17 +123,14 @@ func (w *simulation) chainLinks(c chain) (links []chainLink) {
 	add(role.Forward, b.ForwardHost+b.Forward+b.HotForward)
 	add(role.Backward, b.BackwardHost+b.Backward+b.HotBackward)
 	add(role.Merge, core(p.Merge(b.Samples, b.DistinctRows).Core, &p.EWService))
-	if !w.config.Rule.InStep() { // else the puts of a step are applied together
-		add(role.Apply, core(p.Apply(b.HottestRows, b.Samples).Core, &p.PSService))
-	}
 	far := w.rates.time(latency, p.NetworkWire.Latency)
 	message := func(k msg.Kind, bytes unit.Bytes, copied bool) {
-		if at, step := w.fold.chainOfMessage(k, 1); at == c {
+		if w.fold.chainOfMessage(k) == c {
 			time := far + p.Message(p.EWHost, bytes, true).Core + p.Message(p.ServerHost, bytes, true).Core
 			if copied {
 				time += p.HostLinkWire.Time(bytes)
 			}
-			links = append(links, chainLink{message: k, time: time, earlier: step - 1})
+			links = append(links, chainLink{message: k, time: time})
 		}
 	}
 	message(msg.Rows, b.Routed.ValueBytes[0], false)
@@ -167,9 +142,6 @@ func (w *simulation) chainLinks(c chain) (links []chainLink) {
 
 // linkJitter returns the random factor that one of the job's ranks has at a link of a chain.
 func (w *simulation) linkJitter(l *chainLink, rank, step int32) float64 {
-	if step < 0 {
-		return 1
-	}
 	worker, ps := int32(1), 1+w.config.EmbeddingWorkers // simulated roles of the kind
 	nn := ps + w.config.EmbeddingPSs
 	switch l.message {
@@ -183,7 +155,7 @@ func (w *simulation) linkJitter(l *chainLink, rank, step int32) float64 {
 		return w.messageFactor(worker, ps, rank, step, l.message)
 	}
 	switch l.work {
-	case role.ReadRows, role.Apply:
+	case role.ReadRows:
 		return w.workFactor(ps, rank, step, l.work)
 	case role.Pool, role.Merge:
 		return w.workFactor(worker, rank, step, l.work)

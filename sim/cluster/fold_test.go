@@ -232,7 +232,7 @@ func TestAThousandFoldedRanks(t *testing.T) {
 	}
 	gcp, tandem := job.GoogleCloudCluster(), job.PersiaCluster()
 	tandem.System = "tandem"
-	inStep := 0
+	atOnce := 0
 	for _, c := range []struct {
 		name    string
 		cluster job.Cluster
@@ -243,7 +243,7 @@ func TestAThousandFoldedRanks(t *testing.T) {
 		{"persia", job.PersiaCluster(), job.Sync, nil, 0.007}, {"gcp", gcp, job.Sync, nil, 0.007},
 		{"tandem", tandem, job.Sync, nil, 0.007}, {"persia", job.PersiaCluster(), job.Hybrid, nil, 0.004},
 		{"gcp", gcp, job.Hybrid, nil, 0.004}, {"tandem", tandem, job.Hybrid, nil, 0.004},
-		{"persia, τ = 0", job.PersiaCluster(), job.Hybrid, &inStep, 0.01},
+		{"persia, τ = 0", job.PersiaCluster(), job.Hybrid, &atOnce, 0.004},
 		{"persia", job.PersiaCluster(), job.AsyncPS, nil, 0.01},
 	} {
 		j := training(c.mode, 1024)

@@ -211,7 +211,7 @@ func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 	meter := pace.NewMeter(int(cfg.Ranks), p.PSStates)
 	w.observers = append(w.observers, meter)
 	w.measurement = newMeasurement(s, cfg)
-	if f != nil && f.inStep {
+	if f != nil && f.meets {
 		w.measurement.means = make([]meanTimes, cfg.Ranks)
 	}
 	if o.check {
