@@ -83,11 +83,12 @@
 // Where hosts share the uplinks of racks, PSs are not folded. One host stands for all of the data loader.
 //
 // Of more than 512 ranks, about 64 are simulated (Result.Simulated), or fewer where there are more than 32
-// dense PSs, so that a run takes as long for 16,384 as for 1,024. Each stands for a class: the ranks at one place of several servers. EWs are folded in the
-// same proportion, and a simulated one has the cores, memories, cards and threads of those that it stands
-// for. A message or piece of work for a class counts once for each member where members share a resource, and
-// once where they do not, as on their servers. The all-reduce has the latency and the bytes of all servers.
-// Roles know nothing of classes: the driver makes only those of the simulated ranks.
+// dense PSs, so that a run takes as long for 16,384 as for 1,024. Each stands for a class: the ranks at one
+// place of several servers. EWs are folded in the same proportion, and a simulated one has the cores,
+// memories, cards and threads of those that it stands for. A message or piece of work for a class counts once
+// for each member where members share a resource, and once where they do not, as on their servers. The
+// all-reduce has the latency and the bytes of all servers. Roles know nothing of classes: the driver makes
+// only those of the simulated ranks.
 //
 // With jitter no two ranks are alike, and where they meet in every step it takes as long as the slowest of
 // all. With 64 ranks on Persia's cluster, the jitter of the system software makes a step 4.4 % longer in

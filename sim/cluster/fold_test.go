@@ -11,6 +11,8 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
+	"tandem/sim/cost"
 	"tandem/sim/station"
 	"tandem/sim/timeline"
 )
@@ -40,15 +42,19 @@ func TestFoldedRanksTakeTheTimeOfAll(t *testing.T) {
 		ranks, fold int
 		most        float64
 		perServer   int // accelerators
+		system      string
 	}{
-		{job.Sync, 64, 32, 0.001, 8}, {job.Sync, 256, 64, 0.001, 8},
-		{job.Hybrid, 64, 32, 0.001, 8}, {job.Hybrid, 256, 64, 0.01, 8},
-		{job.Sync, 128, 32, 0.001, 7}, // 18 servers, and one of 2 GPUs
-		{job.AsyncPS, 64, 32, 0.01, 8},
-		{job.Hybrid, 128, 32, 0.003, 1},
+		{job.Sync, 64, 32, 0.001, 8, ""}, {job.Sync, 256, 64, 0.001, 8, ""},
+		{job.Hybrid, 64, 32, 0.001, 8, ""}, {job.Hybrid, 256, 64, 0.01, 8, ""},
+		{job.Sync, 128, 32, 0.001, 7, ""}, // 18 servers, and one of 2 GPUs
+		{job.AsyncPS, 64, 32, 0.01, 8, ""}, {job.Sync, 64, 32, 0.003, 8, "tandem"},
+		{job.Hybrid, 128, 32, 0.003, 1, ""},
 	} {
 		s := job.PersiaCluster()
 		s.AcceleratorsPerServer = c.perServer
+		if c.system != "" { // one thread for each role, and one connection from one to another
+			s.System, s.EmbeddingWorkers.Count = c.system, 16
+		}
 		j := training(c.mode, c.ranks)
 		j.Roles.DensePSs = 4
 		o := Options{WarmUp: 12, Measured: 8, check: true}
@@ -83,7 +89,7 @@ func TestFoldedRanksTakeTheDrawsOfTheSlowest(t *testing.T) {
 			if math.Abs(off(folded, whole)) > 0.01 {
 				t.Errorf("%s: %.0f samples/s, want %.0f", mode, folded.Throughput, whole.Throughput)
 			}
-			for _, name := range []string{acceleratorStation, "EW cores", "PS cores",
+			for _, name := range []string{acceleratorStation, "EW cores", "PS cores", "GPU server cores",
 				"GPU server network in"} {
 				a, b := useOf(t, folded, name), useOf(t, whole, name)
 				if math.Abs(a.MeanBusy/b.MeanBusy-1) > 0.02 || a.Stations != b.Stations ||
@@ -253,6 +259,44 @@ func TestAThousandFoldedRanks(t *testing.T) {
 		t.Logf("%s, %s: %+.2f %%", c.name, c.mode, 100*off(folded, whole))
 		if math.Abs(off(folded, whole)) > c.most {
 			t.Errorf("%s, %s: %.0f samples/s, want %.0f", c.name, c.mode, folded.Throughput, whole.Throughput)
+		}
+	}
+}
+
+// Of 64 ranks and 5 EWs, 16 ranks and one EW are simulated. A message for a class of 4 has the card of a host,
+// not of the 5 that are one, and its 4 messages have 5 connections.
+func TestPooledEWsHaveACardAndAConnectionEach(t *testing.T) {
+	c := job.PersiaCluster()
+	c.System, c.EmbeddingWorkers.Count = "tandem", 5
+	h := hardwareOf(t, c)
+	h.System.Messages.Window.Mid = 0
+	j, layout, w := training(job.Sync, 64), tower(t), clicks()
+	p := cost.NewPrices(h.Resolve(), &j, layout, &w, true)
+	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount, p.PSStates
+	cfg, err := j.RoleConfig(layout, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSimulation(p, cfg, &Options{fold: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const worker, ps, rank = 1, 2, 3
+	card := s.graph.Links()[s.graph.HostCards(s.hosts[s.places[worker].host].node)[0]].Capacity
+	for _, c := range []struct {
+		from, to    int32
+		connections int
+		limit       unit.BytesPerSec
+	}{{worker, ps, 2, card}, {worker, rank, 1, card}, {0, worker, 2, card}, {0, rank, 1, 0}} {
+		source, target := &s.places[c.from], &s.places[c.to]
+		m := task{role: c.from, to: c.to, way: s.way(source, target)}
+		if n := s.connectionsOf(&m); n != c.connections {
+			t.Errorf("%v to %v: %d connections, want %d", s.instances[c.from].at, s.instances[c.to].at, n,
+				c.connections)
+		}
+		if limit := s.rateLimit(&m, source, target); limit != c.limit {
+			t.Errorf("%v to %v: at most %v, want %v", s.instances[c.from].at, s.instances[c.to].at, limit,
+				c.limit)
 		}
 	}
 }
