@@ -79,35 +79,50 @@ func TestFoldedRanksTakeTheTimeOfAll(t *testing.T) {
 // of which 8 are simulated, is 4 % too high. What is busy is so for the mean of all ranks, not for the
 // slowest.
 func TestFoldedRanksTakeTheDrawsOfTheSlowest(t *testing.T) {
-	for _, mode := range []string{job.Sync, job.Hybrid} {
-		for _, o := range []Options{{SystemJitter: true}, {Jitter: 0.3}} {
-			o.WarmUp, o.Measured, o.Seed = 12, 24, 1
-			s := job.PersiaCluster()
-			s.AcceleratorsPerServer = 2
-			folded, whole := foldedAndWhole(t, s, training(mode, 64), 8, o)
+	tandem, persia := job.PersiaCluster(), job.PersiaCluster()
+	tandem.System, tandem.EmbeddingWorkers.Count = "tandem", 16 // one thread for each role
+	for _, c := range []struct {
+		cluster job.Cluster
+		o       Options
+	}{
+		{persia, Options{SystemJitter: true}}, {persia, Options{Jitter: 0.3}},
+		{persia, Options{HostJitter: 0.4}}, {tandem, Options{SystemJitter: true}},
+	} {
+		c.cluster.AcceleratorsPerServer = 2
+		c.o.WarmUp, c.o.Measured, c.o.Seed = 12, 24, 1
+		for _, mode := range []string{job.Sync, job.Hybrid} {
+			folded, whole := foldedAndWhole(t, c.cluster, training(mode, 64), 8, c.o)
 			t.Logf("%s: %+.3f %%", mode, 100*off(folded, whole))
-			if math.Abs(off(folded, whole)) > 0.01 {
+			if math.Abs(off(folded, whole)) > 0.007 {
 				t.Errorf("%s: %.0f samples/s, want %.0f", mode, folded.Throughput, whole.Throughput)
 			}
-			for _, name := range []string{acceleratorStation, "EW cores", "PS cores", "GPU server cores",
-				"GPU server network in"} {
-				a, b := useOf(t, folded, name), useOf(t, whole, name)
-				if math.Abs(a.MeanBusy/b.MeanBusy-1) > 0.02 || a.Stations != b.Stations ||
-					math.Abs(a.Servers-b.Servers) > 1e-9 {
-					t.Errorf("%s: %+v, want %+v", mode, a, b)
-				}
-			}
-			for i, p := range folded.Phases {
-				if d := p.Time - whole.Phases[i].Time; math.Abs(d.Seconds()) > 0.02*whole.StepTime.Seconds() {
-					t.Errorf("%s: %s takes %v, want %v", mode, p.Name, p.Time, whole.Phases[i].Time)
-				}
-			}
+			checkMeans(t, mode, &folded, &whole)
+		}
+	}
+}
+
+// checkMeans checks that stations are as busy in the mean, and that parts of a step take as long, as where all
+// ranks are simulated.
+func checkMeans(t *testing.T, mode string, folded, whole *Result) {
+	t.Helper()
+	for _, name := range []string{acceleratorStation, "EW cores", "PS cores", "GPU server cores",
+		"GPU server network in"} {
+		a, b := useOf(t, folded, name), useOf(t, whole, name)
+		if math.Abs(a.MeanBusy/b.MeanBusy-1) > 0.03 || a.Stations != b.Stations ||
+			math.Abs(a.Servers-b.Servers) > 1e-9 {
+			t.Errorf("%s: %+v, want %+v", mode, a, b)
+		}
+	}
+	for _, p := range []phase{forwarding, backwarding, updating} {
+		a, b := folded.Phases[p], whole.Phases[p]
+		if math.Abs(a.Time.Seconds()/b.Time.Seconds()-1) > 0.03 {
+			t.Errorf("%s: %s takes %v, want %v", mode, a.Name, a.Time, b.Time)
 		}
 	}
 }
 
 // useOf returns the use of a class of stations.
-func useOf(t *testing.T, r Result, name string) station.Use {
+func useOf(t *testing.T, r *Result, name string) station.Use {
 	t.Helper()
 	i := slices.IndexFunc(r.Stations, func(u station.Use) bool { return u.Name == name })
 	if i < 0 {
@@ -263,8 +278,8 @@ func TestAThousandFoldedRanks(t *testing.T) {
 	}
 }
 
-// Of 64 ranks and 5 EWs, 16 ranks and one EW are simulated. A message for a class of 4 has the card of a host,
-// not of the 5 that are one, and its 4 messages have 5 connections.
+// Of 64 ranks and 5 EWs, 16 ranks and one EW are simulated. A message for a class of 4 has the card of one
+// host, not of the 5 that are one, and its 4 messages have 5 connections.
 func TestPooledEWsHaveACardAndAConnectionEach(t *testing.T) {
 	c := job.PersiaCluster()
 	c.System, c.EmbeddingWorkers.Count = "tandem", 5
