@@ -101,8 +101,8 @@ func TestFoldedRanksTakeTheDrawsOfTheSlowest(t *testing.T) {
 	}
 }
 
-// checkMeans checks that stations are as busy in the mean, and that parts of a step take as long, as where all
-// ranks are simulated.
+// checkMeans checks that stations are as busy in the mean, and that parts of a step take as long, as where
+// all ranks are simulated.
 func checkMeans(t *testing.T, mode string, folded, whole *Result) {
 	t.Helper()
 	for _, name := range []string{acceleratorStation, "EW cores", "PS cores", "GPU server cores",
