@@ -31,8 +31,6 @@ func (f *folding) shareOf(at *place, rank int32, factor, threads float64) share 
 		return share{1 / factor, 1 / factor}
 	case threads == 0:
 		return share{work, work}
-	case size <= threads: // each has a thread, which does nothing else meanwhile
-		return share{size, size}
 	default:
 		return share{work, min(work, threads)}
 	}
