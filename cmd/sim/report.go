@@ -137,12 +137,17 @@ func (q *request) row(o *prediction) string {
 		100*o.efficiency, cost, o.bound())
 }
 
-// writeUnsettled names the predictions whose steps never settled.
+// writeUnsettled names the predictions whose steps never settled, and those of which some GPUs stand for all.
 func (q *request) writeUnsettled(w io.Writer, r *result) error {
 	for i := range r.predictions {
-		if o := &r.predictions[i]; o.answer.Unsettled {
+		o := &r.predictions[i]
+		if o.answer.Unsettled {
 			cli.Paragraph(w, fmt.Sprintf("%s on %s has %s.", o.mode, q.units(o.gpus),
 				unsettledText(&o.answer.Result)), "  ")
+		}
+		if o.answer.Simulated > 0 {
+			cli.Paragraph(w, fmt.Sprintf("%s on %s: %s.", o.mode, q.units(o.gpus),
+				foldedText(&o.answer.Result, o.gpus)), "  ")
 		}
 	}
 	return nil

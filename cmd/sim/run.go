@@ -23,6 +23,7 @@ is in its key, but for these:
   effects, sensitivities   share of the interval; relative change by a tenth
   parameters               low, value and high in unit, with kind and source
   events                   of the simulation, which took wall_s
+  simulated_gpus           of more than 512 that are alike; they stand for all
 Others: valid, error, job, mode, system, gpus, global_batch, samples, seed,
 throughput_samples_per_s, cost_usd_per_hour, cost_usd_per_billion_samples,
 memory_bytes, drift, unsettled, messages_per_step, bytes_per_step,

@@ -193,6 +193,7 @@ type singleDocument struct {
 	Notes          []string              `json:"notes"`
 	Parameters     []parameter           `json:"parameters"`
 	Events         *int64                `json:"events"`
+	Simulated      *int                  `json:"simulated_gpus"` // if they stand for all
 	WallSeconds    float64               `json:"wall_s"`
 	PeakRSS        *int64                `json:"peak_rss_bytes"`
 	Seed           *uint64               `json:"seed"`
@@ -279,6 +280,9 @@ func (d *detailed) document() *singleDocument {
 			ms(s[pace.PEG])}
 		bytes := int64(a.Bytes)
 		x.Messages, x.Bytes, x.Drift, x.Unsettled = &a.Messages, &bytes, &a.Drift, &a.Unsettled
+		if a.Simulated > 0 {
+			x.Simulated = &a.Simulated
+		}
 		if c := q.counts(a); c != nil {
 			x.Faults = c
 		}
@@ -406,8 +410,13 @@ func (d *detailed) writeText(w io.Writer) error {
 	}
 	line("step", "%s ms for %d samples; median %s, 99 %% up to %s", digits(*ms(r.StepTime)),
 		d.job.Training.GlobalBatch, digits(*ms(r.StepP50)), digits(*ms(r.StepP99)))
-	if a := r.Roles; a != nil && a.Unsettled {
-		line("", "%s", unsettledText(a))
+	if a := r.Roles; a != nil {
+		if a.Unsettled {
+			line("", "%s", unsettledText(a))
+		}
+		if a.Simulated > 0 {
+			line("", "%s", foldedText(a, d.job.Roles.Ranks))
+		}
 	}
 	if hot := d.hotRows(); hot != nil {
 		line("hot rows", "%s", hot.text())
@@ -442,6 +451,12 @@ func (d *detailed) writeText(w io.Writer) error {
 	writeStations(w, r)
 	d.writeUnknowns(w)
 	return d.writeEnd(w)
+}
+
+// foldedText says that some of the GPUs of a run were simulated.
+func foldedText(a *cluster.Result, gpus int) string {
+	return fmt.Sprintf("%d GPUs were simulated, each for %.3g that are alike", a.Simulated,
+		float64(gpus)/float64(a.Simulated))
 }
 
 // unsettledText says that the steps of a run never settled.

@@ -125,6 +125,7 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 	checkSome(t, func(t *rapid.T) {
 		s := small()
 		s.Unfold = rapid.Bool().Draw(t, "unfold")
+		s.AcceleratorsPerServer = rapid.SampledFrom([]int{1, 2, 8}).Draw(t, "accelerators of a server")
 		s.EmbeddingWorkers.Count = rapid.IntRange(1, 3).Draw(t, "EW hosts")
 		s.EmbeddingPSs.Count = rapid.IntRange(1, 3).Draw(t, "PS hosts")
 		s.NetworkRate = unit.BytesPerSec(rapid.Float64Range(1e7, 1e11).Draw(t, "network"))
@@ -149,6 +150,7 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 		o := Options{
 			Jitter: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "jitter"),
 			WarmUp: 2, Measured: 4, check: true,
+			fold: rapid.SampledFrom([]int{0, 4}).Draw(t, "ranks to simulate"),
 		}
 		h := hardwareOf(t, s)
 		h = h.At(h.Parameters().Sample(1, rapid.Uint64().Draw(t, "point"))[0])

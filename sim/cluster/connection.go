@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"math"
+
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 	"tandem/sim/fabric"
 )
@@ -71,7 +74,7 @@ func (w *simulation) advanceConnection(c *connection, i int32) {
 	for len(c.waiting) > 0 {
 		next := c.waiting[0]
 		t := &w.tasks[next]
-		if !t.ready || c.leaving >= max(1, w.prices.System.Messages.Connections.Mid) {
+		if !t.ready || c.leaving >= w.connectionsOf(t) {
 			return
 		}
 		c.waiting = c.waiting[:copy(c.waiting, c.waiting[1:])]
@@ -108,9 +111,49 @@ func (w *simulation) startMessageFlow(i int32) {
 	t := &w.tasks[i]
 	source, target := &w.places[t.role], &w.places[t.to]
 	w.net.Start(w.clock.Now(), fabric.Flow{
-		Path: w.pathOf(t.way, source, target, int(t.copies)), Bytes: t.message.Bytes, Tag: int64(i),
-		Limit: w.windowLimit(t.way, source, target),
+		Path:  w.pathOf(t.way, source, target, int(t.copies), w.fold.size(t.message.Rank)),
+		Bytes: t.message.Bytes, Tag: int64(i), Limit: w.rateLimit(t, source, target),
 	})
+}
+
+// connectionsOf returns how many messages at once can be on the wires from the sender of one to its receiver.
+// If ranks are folded, there are connections between all EWs and ranks that the two stand for.
+func (w *simulation) connectionsOf(t *task) int {
+	n := max(1, w.prices.System.Messages.Connections.Mid)
+	return max(1, int(math.Ceil(float64(n)*w.connectionShare(t))))
+}
+
+// connectionShare returns the number of equal connections that a message uses, over the number of messages
+// that it stands for: above 1 if there are connections to spare, below 1 if messages wait for each other.
+func (w *simulation) connectionShare(t *task) float64 {
+	isWorker := func(i int32) bool { return w.instances[i].at.Role == msg.EmbeddingWorker }
+	if w.fold == nil || w.places[t.role].own || w.places[t.to].own || !isWorker(t.role) && !isWorker(t.to) {
+		return 1 // each rank has connections of its own
+	}
+	return w.fold.workers / w.fold.size(t.message.Rank)
+}
+
+// rateLimit returns the rate that the flow of a message cannot exceed, or 0. Where the cards of several hosts
+// are one, each message still has those of one host.
+func (w *simulation) rateLimit(t *task, source, target *place) unit.BytesPerSec {
+	limit := w.windowLimit(t.way, source, target)
+	if w.fold == nil {
+		return limit
+	}
+	limit *= unit.BytesPerSec(min(1, w.connectionShare(t)))
+	for _, at := range []*place{source, target} {
+		if at.wires(w.fold.size(t.message.Rank)) >= 1 {
+			continue
+		}
+		card := unit.BytesPerSec(0)
+		for _, link := range w.graph.HostCards(w.hosts[at.host].node) {
+			card += w.graph.Links()[link].Capacity * unit.BytesPerSec(w.rates[bandwidth])
+		}
+		if limit == 0 || card < limit {
+			limit = card
+		}
+	}
+	return limit
 }
 
 // windowLimit returns the rate of a connection of which at most a window of bytes is under way: a window in

@@ -19,9 +19,11 @@ type instance struct {
 	at    msg.Address
 	role  role.Role
 	lanes [role.Lanes]*station.Lane // of tasks
-	timer timer                     // of SetTimer, or while the role is away, of its return
-	slow  float64                   // how many times as long its work takes
-	owed  [role.Lanes]unit.Tick     // what the waits of a slow role were too short, or below 0 too long
+	// threads are the service threads of each lane, of one of the instances that the role stands for.
+	threads int
+	timer   timer                 // of SetTimer, or while the role is away, of its return
+	slow    float64               // how many times as long its work takes
+	owed    [role.Lanes]unit.Tick // what the waits of a slow role were too short, or below 0 too long
 
 	incarnation uint32 // crashes so far
 	away        bool
@@ -46,6 +48,8 @@ func newInstances(w *simulation) []instance {
 		case on != noResource:
 			threads = w.rates.count(on, threads)
 		}
+		list[i].threads = threads
+		threads = w.fold.laneOf(&w.places[i], r.Address().Role, threads)
 		for k := range list[i].lanes {
 			list[i].lanes[k] = station.NewLane(threads)
 		}

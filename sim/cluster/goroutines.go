@@ -40,7 +40,7 @@ func (q *goroutineScheduler) account(now unit.Tick) {
 }
 
 // runOnCores has a task use up to width cores of a host for some core time.
-func (w *simulation) runOnCores(h *host, work unit.Tick, width int, i int32) {
+func (w *simulation) runOnCores(h *host, work unit.Tick, width float64, i int32) {
 	if h.goroutines == nil {
 		h.cores.Start(w.clock.Now(), work, width, int64(i))
 		return

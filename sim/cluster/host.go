@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"tandem/algo/protocol/role"
 	"tandem/sim/cost"
 	"tandem/sim/device"
 	"tandem/sim/fabric"
@@ -19,6 +20,8 @@ type host struct {
 	goroutines *goroutineScheduler // of one machine's goroutines on its cores; nil: all share them at once
 	dirty      bool                // a job started or ended since the last settlement
 	next       [2]timer
+	many       float64 // equal hosts that it stands for, and behaves as one of; at least 1
+	pool       float64 // equal hosts whose cores, memory and cards it has together; at least 1
 }
 
 // coreRate and memoryRate return the resources of a host.
@@ -67,6 +70,13 @@ type place struct {
 	// each can use.
 	service cost.Service
 	device  int // of cost.Resolved.Devices, for a rank
+	// own says that a role that stands for several ranks is on the host of one of them; others see the
+	// messages of all. pool is that of the host.
+	own  bool
+	pool float64
+	// threads is how many of the service threads of a role a piece of work has that stands for several; 0:
+	// as many as it can use.
+	threads float64
 }
 
 // single is the service of a role whose work is done by one thread, one piece after the other.
@@ -74,7 +84,7 @@ var single = cost.Service{Threads: 1, Width: 1}
 
 // placeOn returns the place of a role of its own.
 func placeOn(host int32, s cost.Service) place {
-	return place{host: host, instancesHere: 1, instances: 1, stripe: 1, service: s}
+	return place{host: host, instancesHere: 1, instances: 1, stripe: 1, service: s, pool: 1}
 }
 
 // topology is who runs where.
@@ -94,8 +104,9 @@ type topology struct {
 
 // newTopology lays the roles out. An EW is on host (index mod hosts), as is a PS; ranks fill one server after
 // the other. A dense PS has a host to itself; a coordinator, which does next to nothing, is on that of the
-// first, or else of the data loader.
-func newTopology(p *cost.Prices, r rates, workers, ranks, dense int) (*topology, error) {
+// first, or else of the data loader. If ranks are folded, EWs and ranks are the simulated ones.
+func newTopology(p *cost.Prices, r rates, cfg *role.Config, f *folding) (*topology, error) {
+	workers, ranks, dense := int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DensePSs)
 	t := &topology{rates: r}
 	if p.Colocated() {
 		t.colocate(p, workers+p.PSStates+ranks+dense)
@@ -105,25 +116,21 @@ func newTopology(p *cost.Prices, r rates, workers, ranks, dense int) (*topology,
 	loader := t.addHosts(loaderHosts, p.LoaderHost,
 		p.Hosts("loader", p.Cluster.Loaders.Zone, p.LoaderHost, p.LoaderHostCount), 1)
 	t.places = append(t.places, place{
-		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount),
+		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount), pool: 1,
 		service: cost.Service{Threads: 1, Width: p.LoaderHost.Cores,
 			Jitter: float64(p.System.Loader.Jitter.Mid)},
 	})
-	first := t.addHosts(workerHosts, p.EWHost, p.Hosts("EW", p.Cluster.EmbeddingWorkers.Zone, p.EWHost,
-		p.EWHostCount), p.EWHostCount)
-	for i := range workers {
-		t.places = append(t.places, placeOn(first+int32(i%p.EWHostCount), p.EWService))
-	}
+	t.addWorkers(p, workers, f)
 	if p.PSStates == 1 {
 		t.places = append(t.places, place{
 			host: t.addHosts(parameterHosts, p.PSHost,
 				p.Hosts("PS", p.Cluster.EmbeddingPSs.Zone, p.PSHost, 1), 1),
-			instancesHere: p.EmbeddingPSs.PerHost, instances: p.Plan.Servers(), stripe: 1,
+			instancesHere: p.EmbeddingPSs.PerHost, instances: p.Plan.Servers(), stripe: 1, pool: 1,
 			service: p.PSService,
 		})
 	} else {
 		n := p.Resolved.PSHostCount
-		first = t.addHosts(parameterHosts, p.PSHost, p.Hosts("PS", p.Cluster.EmbeddingPSs.Zone, p.PSHost, n),
+		first := t.addHosts(parameterHosts, p.PSHost, p.Hosts("PS", p.Cluster.EmbeddingPSs.Zone, p.PSHost, n),
 			n)
 		for i := range p.PSStates {
 			t.places = append(t.places, placeOn(first+int32(i%n), p.PSService))
@@ -131,14 +138,18 @@ func newTopology(p *cost.Prices, r rates, workers, ranks, dense int) (*topology,
 	}
 	worker := single
 	worker.Jitter = float64(p.System.NNWorker.Jitter.Mid)
+	firstRank := len(t.places)
 	groups, devices := p.Servers("GPU server", ranks)
 	for k, g := range groups {
-		first = t.addHosts(serverHosts, p.ServerHost, g, g.NodeCount())
+		first := t.addHosts(serverHosts, p.ServerHost, g, g.NodeCount())
 		for i := range g.Accelerators {
 			on := placeOn(first+int32(i/g.AcceleratorsPerNode), worker)
-			on.device = devices[k]
+			on.device, on.own = devices[k], true
 			t.places = append(t.places, on)
 		}
+	}
+	for rank := range ranks {
+		t.hosts[t.places[firstRank+rank].host].many = f.size(int32(rank))
 	}
 	coordinator := loader
 	if dense > 0 {
@@ -149,7 +160,35 @@ func newTopology(p *cost.Prices, r rates, workers, ranks, dense int) (*topology,
 		t.places = append(t.places, placeOn(coordinator+int32(i), p.DensePSService))
 	}
 	t.places = append(t.places, placeOn(coordinator, single))
-	return t, t.connect(p)
+	if err := t.connect(p); err != nil || f == nil {
+		return t, err
+	}
+	return t, t.reduceOverAll(p, f)
+}
+
+// addWorkers places the EWs. If they are folded, each simulated one has a host that is several together.
+func (t *topology) addWorkers(p *cost.Prices, workers int, f *folding) {
+	hosts, pool := p.EWHostCount, 1.0
+	if f != nil {
+		hosts, pool = workers, float64(p.EWHostCount)/float64(workers)
+	}
+	first := t.addHosts(workerHosts, p.EWHost,
+		p.Hosts("EW", p.Cluster.EmbeddingWorkers.Zone, p.EWHost, hosts), hosts)
+	for i := range workers {
+		on := placeOn(first+int32(i%hosts), p.EWService)
+		on.pool = pool
+		t.places = append(t.places, on)
+		if f != nil {
+			t.poolHosts(on.host, pool)
+		}
+	}
+}
+
+// poolHosts makes a host as much as a number of equal ones together.
+func (t *topology) poolHosts(i int32, pool float64) {
+	h := &t.hosts[i]
+	h.pool, h.bus = pool, station.NewShared(pool)
+	h.cores = station.NewShared(pool * float64(t.rates.count(h.coreRate(), h.model.Cores)))
 }
 
 // colocate puts every role on one host.
@@ -157,7 +196,7 @@ func (t *topology) colocate(p *cost.Prices, roles int) {
 	t.addHost(machineHosts, p.LoaderHost)
 	t.hosts[0].goroutines = &goroutineScheduler{cores: t.hosts[0].cores}
 	for range 2 + roles { // the data loader and a coordinator
-		t.places = append(t.places, place{instancesHere: 1, instances: 1, stripe: 1, service: single})
+		t.places = append(t.places, placeOn(0, single))
 	}
 }
 
@@ -177,8 +216,8 @@ func (t *topology) addHosts(class hostClass, model *device.Host, g topo.Group, c
 }
 
 func (t *topology) addHost(class hostClass, model *device.Host) {
-	h := host{class: class, model: model, bus: station.NewShared(1)}
-	h.cores = station.NewShared(t.rates.count(h.coreRate(), model.Cores))
+	h := host{class: class, model: model, bus: station.NewShared(1), many: 1, pool: 1}
+	h.cores = station.NewShared(float64(t.rates.count(h.coreRate(), model.Cores)))
 	t.hosts = append(t.hosts, h)
 }
 

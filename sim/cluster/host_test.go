@@ -7,13 +7,17 @@ func TestHostsStandForThemselves(t *testing.T) {
 	for _, loaders := range []int{1, 2, 3} {
 		s, j := small(), training("sync", 1)
 		s.Loaders.Count, s.EmbeddingWorkers.Count = loaders, 2
-		w := clicks()
-		p := pricesOf(t, s, &j, tower(t), &w)
+		layout, w := tower(t), clicks()
+		p := pricesOf(t, s, &j, layout, &w)
+		cfg, err := j.RoleConfig(layout, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
 		r, err := newRates(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := newTopology(p, r, p.EWHostCount, 1, 0)
+		all, err := newTopology(p, r, cfg, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,24 +23,39 @@ func (w *simulation) kernelJitter(k role.Work) float64 {
 
 // launchJitter returns the factor on the time of the launches for a piece of work.
 func (w *simulation) launchJitter(k role.Work) float64 {
+	return w.launchFactor(w.memberOfWork(k.Rank, k.Step, k.Kind), k.Step, k.Kind)
+}
+
+// launchFactor is launchJitter for one of the job's ranks.
+func (w *simulation) launchFactor(rank, step int32, kind role.WorkKind) float64 {
 	sigma := w.options.Jitter
 	if w.options.SystemJitter {
 		sigma = float64(w.prices.System.NNWorker.Jitter.Mid)
 	}
-	return w.factor(sigma, "sim/jitter", uint64(k.Rank), uint64(k.Step), uint64(k.Kind))
+	return w.factor(sigma, "sim/jitter", uint64(rank), uint64(step), uint64(kind))
 }
 
 // workJitter returns the factor on the time of a piece of work on a host.
 func (w *simulation) workJitter(by int32, k role.Work) float64 {
-	return w.factor(w.hostSigma(by), "sim/jitter/host", uint64(by), uint64(k.Rank), uint64(k.Step),
-		uint64(k.Kind))
+	return w.workFactor(by, w.memberOfWork(k.Rank, k.Step, k.Kind), k.Step, k.Kind)
+}
+
+// workFactor is workJitter for one of the job's ranks.
+func (w *simulation) workFactor(by, rank, step int32, kind role.WorkKind) float64 {
+	return w.factor(w.hostSigma(by), "sim/jitter/host", uint64(w.fold.roleOf(w, by, rank, step)),
+		uint64(rank), uint64(step), uint64(kind))
 }
 
 // messageJitter returns the factor on the times of a message, except for that of its transfer, which is that
 // of the network.
 func (w *simulation) messageJitter(from, to int32, m *msg.Message) float64 {
-	return w.factor(w.hostSigma(from), "sim/jitter/message", uint64(from), uint64(to), uint64(m.Rank),
-		uint64(m.Step), uint64(m.Kind))
+	return w.messageFactor(from, to, w.memberOfMessage(m.Rank, m.Step, m.Kind), m.Step, m.Kind)
+}
+
+// messageFactor is messageJitter for a message about the batch of one of the job's ranks.
+func (w *simulation) messageFactor(from, to, rank, step int32, kind msg.Kind) float64 {
+	return w.factor(w.hostSigma(from), "sim/jitter/message", uint64(w.fold.roleOf(w, from, rank, step)),
+		uint64(w.fold.roleOf(w, to, rank, step)), uint64(rank), uint64(step), uint64(kind))
 }
 
 // reduceJitter returns the factor on the closed-form times of the all-reduce of a bucket.

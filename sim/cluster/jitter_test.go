@@ -62,8 +62,8 @@ func (e *embeddingTimes) Observe(r event.Record) {
 	}
 }
 
-// The figures of the package comment for why ranks are not folded: without jitter they are almost alike, with
-// it none are, and a step is longer by much more than they differed.
+// The figures of the package comment for why a class of ranks takes the draws of its slowest member: without
+// jitter ranks are almost alike, with it none are, and a step is longer by much more than they differed.
 func TestRanksAreAlikeOnlyWithoutJitter(t *testing.T) {
 	arrivals := func(mode string, jitter bool) (result Result, at []unit.Tick) {
 		e := &embeddingTimes{step: 15}

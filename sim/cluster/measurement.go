@@ -29,6 +29,7 @@ type measurement struct {
 	stages          *pace.StageMeter
 	exposed         [][phaseCount]unit.Tick // by step: sums over ranks
 	ranks           []rankProgress
+	means           []meanTimes // by simulated rank that stands for several
 	arrived         []unit.Tick // by rank and step: when embeddings arrived
 }
 
@@ -78,6 +79,9 @@ func newMeasurement(s span, cfg *role.Config) *measurement {
 func (m *measurement) observe(w *simulation, r event.Record) {
 	if r.Rank == event.NoRank {
 		return
+	}
+	if m.means != nil {
+		m.means[r.Rank].adjust(w, &r)
 	}
 	m.stages.Observe(r)
 	p := &m.ranks[r.Rank]

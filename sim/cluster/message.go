@@ -24,8 +24,8 @@ func (w *simulation) send(from int32, p fault.Parcel[exec.Payload], lost bool) {
 	m := &p.Message
 	to := w.roleIndex(m.To)
 	many := max(w.places[from].instances, w.places[to].instances)
-	w.messages += int64(many)
-	w.sent += m.Bytes * unit.Bytes(many)
+	w.messages += int64(many) * int64(w.fold.size(m.Rank))
+	w.sent += m.Bytes * unit.Bytes(many) * unit.Bytes(w.fold.size(m.Rank))
 	due := w.clock.Now() + p.Delay
 	if p.Delay > 0 {
 		due += w.prices.TimerLate()
@@ -56,7 +56,7 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 	case copyFromDevice:
 		if (m.Kind == msg.PutGradients && !w.prices.Job.HasRowsOnGPU() || m.Kind == msg.Push) &&
 			!w.prices.Colocated() {
-			w.serve(i, &w.accelerators[m.Rank].copyOut, copyEngines, w.copyTime(m.Bytes, t.jitter))
+			w.serve(i, &w.accelerators[m.Rank].copyOut, copyEngines, w.copyTime(m.Bytes, t.jitter), t.jitter)
 		}
 	case chargeSender:
 		if remote {
@@ -82,7 +82,7 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		// Ids whose rows are on the accelerators stay on the host until the forward pass.
 		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings && !w.prices.Job.HasRowsOnGPU() ||
 			m.Kind == msg.Params) && !w.prices.Colocated() {
-			w.serve(i, &w.accelerators[m.Rank].copyIn, copyEngines, w.copyTime(m.Bytes, t.jitter))
+			w.serve(i, &w.accelerators[m.Rank].copyIn, copyEngines, w.copyTime(m.Bytes, t.jitter), t.jitter)
 		}
 	case arrive:
 		if w.instances[t.to].away {
@@ -91,7 +91,7 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		}
 		to, in := t.to, role.Input{Kind: role.Received, Message: t.message}
 		w.incoming, w.cause = t.payload, w.traces[i].path
-		w.received += m.Bytes * unit.Bytes(t.copies)
+		w.received += m.Bytes * unit.Bytes(t.copies) * unit.Bytes(w.fold.size(m.Rank))
 		w.recorder.arrive(w, i)
 		w.closeTask(i)
 		w.handleInput(to, in)
@@ -108,7 +108,7 @@ func (w *simulation) copyTime(bytes unit.Bytes, jitter float64) unit.Tick {
 // dropMessage ends the delivery of a message that no role receives.
 func (w *simulation) dropMessage(i int32) {
 	t := &w.tasks[i]
-	w.dropped += t.message.Bytes * unit.Bytes(t.copies)
+	w.dropped += t.message.Bytes * unit.Bytes(t.copies) * unit.Bytes(w.fold.size(t.message.Rank))
 	w.recorder.lose(i)
 	w.closeTask(i)
 }
@@ -123,5 +123,6 @@ func (w *simulation) chargeMessage(i int32, at *place, remote bool) {
 		payload = m.Bytes
 	}
 	price := w.prices.Message(w.hosts[at.host].model, payload, remote)
-	w.charge(i, at.host, price.Scale(t.jitter), 1, at.copies(int(t.copies)))
+	w.charge(i, at.host, price.Scale(t.jitter), 1, at.copies(int(t.copies)),
+		w.fold.shareOf(at, m.Rank, t.jitter, 0))
 }

@@ -40,17 +40,17 @@ type crossing struct {
 	nodes   float64 // that the host stands for, of those that share the link
 }
 
-// pathOf returns the path of a message that is sent on a way to, or by, many instances in all. It is valid
-// until the next call.
-func (t *topology) pathOf(on *way, source, target *place, many int) []fabric.Hop {
-	sent, received := source.copies(many), target.copies(many)
+// pathOf returns the path of a message that is sent on a way to, or by, many instances in all, and stands for
+// a number of messages for ranks of a class. It is valid until the next call.
+func (t *topology) pathOf(on *way, source, target *place, many int, class float64) []fabric.Hop {
+	sent, received := source.copies(many)*source.wires(class), target.copies(many)*target.wires(class)
 	t.path = t.path[:0]
 	for i := range on.crossings {
 		c := &on.crossings[i]
 		h := c.Hop
 		switch {
 		case c.between:
-			h.Multiplicity *= float64(many)
+			h.Multiplicity *= float64(many) * class
 		case c.leaving:
 			h.Multiplicity *= sent * c.nodes
 		default:
@@ -59,6 +59,15 @@ func (t *topology) pathOf(on *way, source, target *place, many int) []fabric.Hop
 		t.path = append(t.path, h)
 	}
 	return t.path
+}
+
+// wires returns how often the cards of a place's host carry a message that stands for those of a class of
+// ranks.
+func (p *place) wires(class float64) float64 {
+	if p.own {
+		return 1
+	}
+	return class / p.pool
 }
 
 // way returns the way from the host of one role to that of another.
@@ -117,6 +126,30 @@ func newReducePlan(g *topo.Graph) (reducePlan, error) {
 		r.across, r.latency = across.Flows[0].Path, across.Latency
 	}
 	return r, nil
+}
+
+// reduceOverAll gives the all-reduce the latency and the traffic on each card that it has over all ranks of a
+// job whose ranks are folded.
+func (t *topology) reduceOverAll(p *cost.Prices, f *folding) error {
+	spec := t.spec
+	spec.Fold = true
+	spec.Groups, _ = p.Servers("GPU server", int(f.config.Ranks))
+	spec.Network = p.Network(spec.Groups)
+	g, err := topo.New(spec)
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	all, err := newReducePlan(g)
+	if err != nil {
+		return err
+	}
+	t.reduce.latency = all.latency
+	more := all.across[0].Multiplicity / t.reduce.across[0].Multiplicity
+	t.reduce.across = slices.Clone(t.reduce.across)
+	for i := range t.reduce.across {
+		t.reduce.across[i].Multiplicity *= more
+	}
+	return nil
 }
 
 // reduceInside returns the time of the reduce-scatter and the all-gather inside the servers.

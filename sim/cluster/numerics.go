@@ -111,10 +111,13 @@ func (w *simulation) distinctRows(k role.Work) float64 {
 
 // putRows returns the rows of every put that is applied together on a PS.
 func (w *simulation) putRows(server int32, puts []role.Handle) []float64 {
-	list := make([]float64, len(puts))
-	for i, put := range puts {
-		samples := w.prices.Samples(int(put.Rank), w.stepSamples(put.Step))
-		list[i] = w.rowsOnPS(server, role.Work{Rank: put.Rank, Step: put.Step, Samples: samples})
+	list := make([]float64, 0, len(puts))
+	for _, put := range puts {
+		samples := w.prices.Samples(int(w.fold.member(put.Rank, 0)), w.stepSamples(put.Step))
+		rows := w.rowsOnPS(server, role.Work{Rank: put.Rank, Step: put.Step, Samples: samples})
+		for range int(w.fold.size(put.Rank)) {
+			list = append(list, rows)
+		}
 	}
 	return list
 }

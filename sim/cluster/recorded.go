@@ -34,6 +34,6 @@ func (w *simulation) chargeRecordedReduction(i int32) bool {
 	if r == nil || bucket >= len(r.Reduce) {
 		return false
 	}
-	w.charge(i, 0, device.HostCost{Core: r.Reduce[bucket]}, 1, 1)
+	w.charge(i, 0, device.HostCost{Core: r.Reduce[bucket]}, 1, 1, whole)
 	return true
 }

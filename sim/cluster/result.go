@@ -43,7 +43,9 @@ type Result struct {
 	Drift     float64
 	Unsettled bool
 	// Elapsed is when the run ended: with Options.Numerics, the simulated time of the whole training.
-	Elapsed     unit.Tick
+	Elapsed unit.Tick
+	// Simulated is the number of ranks that were simulated, if they stood for all; 0: each rank was.
+	Simulated   int
 	Faults      fault.Counts // what the faults of the training have done to the whole run
 	Assumptions []cost.Assumption
 }

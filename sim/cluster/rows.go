@@ -109,14 +109,16 @@ func (w *simulation) forwardWithRows(i int32) {
 // launchFor takes time of the host thread of a rank.
 func (w *simulation) launchFor(i int32, takes unit.Tick) {
 	work := w.tasks[i].work
+	jitter := w.launchJitter(work)
 	w.serve(i, &w.accelerators[work.Rank].launcher, launcher,
-		w.rates.time(launcher, takes).Scale(w.launchJitter(work)*w.slowness(work)))
+		w.rates.time(launcher, takes).Scale(jitter*w.slowness(work)), jitter)
 }
 
 // copyStaged copies what the host of a rank has staged to its accelerator.
 func (w *simulation) copyStaged(i int32, bytes unit.Bytes) {
 	work := w.tasks[i].work
-	w.serve(i, &w.accelerators[work.Rank].copyIn, copyEngines, w.copyTime(bytes, w.launchJitter(work)))
+	jitter := w.launchJitter(work)
+	w.serve(i, &w.accelerators[work.Rank].copyIn, copyEngines, w.copyTime(bytes, jitter), jitter)
 }
 
 // trade has a rank come to an exchange in which it sends some bytes, and receives Fullest times as many if it

@@ -21,6 +21,7 @@ import (
 // handles the events of the queue.
 type simulation struct {
 	*topology
+	fold    *folding // nil: every rank is simulated
 	prices  *cost.Prices
 	options *Options
 	config  *role.Config
@@ -95,13 +96,15 @@ func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) (*simulation, e
 	if err != nil {
 		return nil, err
 	}
-	topology, err := newTopology(p, r, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DensePSs))
+	f := newFolding(p, cfg, o)
+	cfg = f.configOf(cfg)
+	topology, err := newTopology(p, r, cfg, f)
 	if err != nil {
 		return nil, err
 	}
 	w := &simulation{
-		topology: topology,
-		prices:   p, options: o, config: cfg, roster: cfg.Roster(),
+		topology: topology, fold: f,
+		prices: p, options: o, config: cfg, roster: cfg.Roster(),
 		accelerators: make([]accelerator, cfg.Ranks), reductions: station.NewLane(1),
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: cost.BucketEnds(p.Layout),
 		connections: map[[2]int32]*connection{},

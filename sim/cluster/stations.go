@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"math"
+
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 	"tandem/sim/fabric"
@@ -19,11 +21,11 @@ const (
 func (w *simulation) registerStations() {
 	r := &w.stations
 	for i := range w.accelerators {
-		a := &w.accelerators[i]
-		r.Add(launcherStation, &a.launcher)
-		r.Add(acceleratorStation, &a.kernels)
-		r.Add(copiesStation, &a.copyIn)
-		r.Add(copiesStation, &a.copyOut)
+		a, many := &w.accelerators[i], w.fold.size(int32(i))
+		r.AddFor(launcherStation, &a.launcher, many)
+		r.AddFor(acceleratorStation, &a.kernels, many)
+		r.AddFor(copiesStation, &a.copyIn, many)
+		r.AddFor(copiesStation, &a.copyOut, many)
 	}
 	r.Add(allReduceChannel, w.reductions)
 	for i := range w.hosts {
@@ -32,12 +34,12 @@ func (w *simulation) registerStations() {
 		if h.goroutines != nil {
 			r.Add(name+" cores", h.goroutines)
 		} else {
-			r.Add(name+" cores", h.cores)
+			r.AddFor(name+" cores", pooledStation(h.cores, h.pool), h.many*h.pool)
 		}
-		r.Add(name+" memory", h.bus)
+		r.AddFor(name+" memory", pooledStation(h.bus, h.pool), h.many*h.pool)
 		for _, card := range w.graph.HostCards(h.node) {
-			r.Add(name+" network out", &port{w.net, card})
-			r.Add(name+" network in", &port{w.net, card + 1})
+			r.AddFor(name+" network out", &port{w.net, card}, h.many*h.pool)
+			r.AddFor(name+" network in", &port{w.net, card + 1}, h.many*h.pool)
 		}
 	}
 	for _, link := range w.zoneLinks {
@@ -51,7 +53,8 @@ func (w *simulation) registerStations() {
 	for i := range w.instances {
 		if name := threadsName(w.instances[i].at.Role); name != "" {
 			for _, lane := range w.instances[i].lanes {
-				r.Add(name, lane)
+				s, many := w.fold.stationOf(&w.instances[i], lane)
+				r.AddFor(name, s, many)
 			}
 		}
 	}
@@ -87,4 +90,30 @@ func (p *port) Servers() float64 { return 1 }
 func (p *port) Stats(now unit.Tick) station.Stats {
 	use := p.net.Use(now, p.link)
 	return station.Stats{Busy: use.Busy, Waited: use.Excess, Served: use.Flows}
+}
+
+// pooled is one of several equal stations that are simulated as one, where a piece of work can stand for
+// several.
+type pooled struct {
+	station.Station
+	servers float64 // of one of them
+	pieces  float64 // … of work on each of them, for one that is simulated
+}
+
+// pooledStation returns one of a number of equal stations that are simulated as one.
+func pooledStation(s station.Station, count float64) station.Station {
+	if count == 1 {
+		return s
+	}
+	return &pooled{s, s.Servers() / count, 1 / count}
+}
+
+// Servers implements station.Station.
+func (p *pooled) Servers() float64 { return p.servers }
+
+// Stats implements station.Station.
+func (p *pooled) Stats(now unit.Tick) station.Stats {
+	s := p.Station.Stats(now)
+	return station.Stats{Busy: s.Busy.Scale(p.servers / p.Station.Servers()),
+		Waited: s.Waited.Scale(p.pieces), Served: int64(math.Round(float64(s.Served) * p.pieces))}
 }

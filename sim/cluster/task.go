@@ -110,20 +110,21 @@ func (w *simulation) proceed(i int32) {
 }
 
 // charge begins work on a host as activities of a task's stage. Scale is the number of equal pieces of work
-// that run side by side. Work that costs nothing ends at the same instant, but in a later event: a role
-// handles one input at a time.
-func (w *simulation) charge(i, on int32, price device.HostCost, width int, scale float64) {
+// that run side by side, each for as many as the share says. Work that costs nothing ends at the same
+// instant, but in a later event: a role handles one input at a time.
+func (w *simulation) charge(i, on int32, price device.HostCost, width int, scale float64, of share) {
 	h, now := &w.hosts[on], w.clock.Now()
 	if price == (device.HostCost{}) {
 		w.waitUntil(i, now, passing)
 		return
 	}
 	w.tasks[i].onHost, w.tasks[i].began = true, now
-	many := max(1, int(math.Round(scale)))
+	many := max(1, math.Round(scale)) * of.threads
+	scale *= of.work
 	if price.Core > 0 {
 		waits := w.rates.time(h.memoryRate(), price.Wait)
 		core := w.rates.time(h.coreRate(), price.Core-price.Wait) + waits
-		w.runOnCores(h, core.Scale(scale), width*many, i)
+		w.runOnCores(h, core.Scale(scale), float64(width)*many, i)
 		w.traces[i].alsoOn(h.memoryRate(), float64(waits)/float64(core))
 		w.tasks[i].activities++
 	}

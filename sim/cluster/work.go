@@ -69,7 +69,8 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	at := &w.places[t.role]
 	jitter := w.workJitter(t.role, work)
 	host := func(c device.HostCost) {
-		w.charge(i, at.host, c.Scale(jitter), at.service.Width, float64(at.instancesHere)*at.stripe)
+		w.charge(i, at.host, c.Scale(jitter), at.service.Width, float64(at.instancesHere)*at.stripe,
+			w.fold.shareOf(at, work.Rank, jitter, at.threads))
 	}
 	p := w.prices
 	switch work.Kind {
@@ -140,18 +141,24 @@ func (w *simulation) backward(i int32, total, rows unit.Tick) {
 // compute runs kernels on a rank's accelerator or, on a measured machine, on one of its cores.
 func (w *simulation) compute(i int32, takes unit.Tick) {
 	t := &w.tasks[i]
-	takes = takes.Scale(w.kernelJitter(t.work))
+	jitter := w.kernelJitter(t.work)
+	takes = takes.Scale(jitter)
 	if w.prices.Colocated() {
-		w.charge(i, w.places[t.role].host, device.HostCost{Core: takes}, 1, 1)
+		w.charge(i, w.places[t.role].host, device.HostCost{Core: takes}, 1, 1, whole)
 		return
 	}
 	takes = takes.Scale(w.interference() * w.slowness(t.work))
-	w.serve(i, &w.accelerators[t.work.Rank].kernels, kernels, w.rates.time(kernels, takes))
+	w.serve(i, &w.accelerators[t.work.Rank].kernels, kernels, w.rates.time(kernels, takes), jitter)
 }
 
-// serve has a station that does one thing at a time work for the stage of a task.
-func (w *simulation) serve(i int32, at *station.Serial, on resource, takes unit.Tick) {
-	start, end := at.Run(w.clock.Now(), takes)
+// serve has a station of a rank that does one thing at a time work for the stage of a task. The time has a
+// random factor.
+func (w *simulation) serve(i int32, at *station.Serial, on resource, takes unit.Tick, factor float64) {
+	rank := w.tasks[i].work.Rank
+	if w.tasks[i].kind == delivering {
+		rank = w.tasks[i].message.Rank
+	}
+	start, end := at.RunFor(w.clock.Now(), takes, w.fold.busyShare(rank, factor))
 	w.recorder.serial(w, at, i, start, end)
 	w.waitUntil(i, end, on)
 }
@@ -222,7 +229,8 @@ func (w *simulation) expectedResult(work role.Work) role.Result {
 	case role.Read:
 		var r role.Result
 		for rank := range int(w.config.Ranks) {
-			b := w.prices.Batch(w.prices.Samples(rank, w.prices.Job.Training.GlobalBatch))
+			b := w.prices.Batch(w.prices.Samples(int(w.fold.member(int32(rank), 0)),
+				w.prices.Job.Training.GlobalBatch))
 			r.Samples = append(r.Samples, b.Samples)
 			r.IDBytes = append(r.IDBytes, b.IDBytes)
 			r.SampleBytes = append(r.SampleBytes, b.SampleBytes)

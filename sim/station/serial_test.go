@@ -24,3 +24,18 @@ func TestSerialIsFirstComeFirstServed(t *testing.T) {
 		t.Errorf("Busy(32) = %d, want 9", got)
 	}
 }
+
+// A piece of which a share of the time counts keeps the station for all of its time, which is busy for the
+// share, also while the piece runs.
+func TestAPieceCountsInPart(t *testing.T) {
+	var s Serial
+	s.Run(0, 100)
+	if start, end := s.RunFor(0, 200, 0.5); start != 100 || end != 300 {
+		t.Errorf("from %d to %d, want 100 to 300", start, end)
+	}
+	for now, want := range map[unit.Tick]unit.Tick{300: 200, 200: 150, 100: 100} {
+		if got := s.Busy(now); got != want {
+			t.Errorf("busy for %d at %d, want %d", got, now, want)
+		}
+	}
+}

@@ -25,7 +25,8 @@ type Shared struct {
 	cores   float64
 	now     unit.Tick // instant of the last change
 	virtual float64   // nanoseconds of a thread's progress up to now
-	width   int       // Σ width of the running activities
+	width   float64   // Σ width of the running activities
+	running int       // number of them
 	busy    float64   // core-nanoseconds used up to now
 	waited  float64   // nanoseconds of threads that had no core of their own, up to now
 	served  int64     // activities that have ended
@@ -47,7 +48,7 @@ type Done struct {
 // activity is a slot for a running activity; its generation is odd while it runs.
 type activity struct {
 	generation uint32
-	width      int
+	width      float64
 	tag        int64
 }
 
@@ -58,19 +59,22 @@ type ending struct {
 	id      ActivityID
 }
 
-// NewShared returns idle cores. It panics if cores is not at least 1.
-func NewShared(cores int) *Shared {
-	if cores < 1 {
-		panic(fmt.Sprintf("station: %d shared cores, want at least 1", cores))
+// NewShared returns idle cores. Their number need not be whole: a part of equal hosts has a part of their
+// cores. It panics if cores is not more than 0.
+func NewShared(cores float64) *Shared {
+	if !(cores > 0) {
+		panic(fmt.Sprintf("station: %v shared cores, want more than 0", cores))
 	}
-	return &Shared{cores: float64(cores)}
+	return &Shared{cores: cores}
 }
 
-// Start begins an activity of some core time that can use up to width cores at once. Work is at least 0 and
-// width at least 1, or it panics.
-func (c *Shared) Start(now, work unit.Tick, width int, tag int64) ActivityID {
-	if work < 0 || width < 1 {
-		panic(fmt.Sprintf("station: activity of %d core-ns and width %d, want at least 0 and 1", work, width))
+// Start begins an activity of some core time that can use up to width cores at once. Width need not be whole,
+// where an activity stands for several that are not of equal length. Work is at least 0 and width more than
+// 0, or it panics.
+func (c *Shared) Start(now, work unit.Tick, width float64, tag int64) ActivityID {
+	if work < 0 || !(width > 0) {
+		panic(fmt.Sprintf("station: activity of %d core-ns and width %v, want at least 0 and more than 0",
+			work, width))
 	}
 	c.advance(now)
 	var i uint32
@@ -84,7 +88,8 @@ func (c *Shared) Start(now, work unit.Tick, width int, tag int64) ActivityID {
 	*a = activity{a.generation + 1, width, tag}
 	id := ActivityID{i, a.generation}
 	c.width += width
-	c.push(ending{c.virtual + float64(work)/float64(width), c.started, id})
+	c.running++
+	c.push(ending{c.virtual + float64(work)/width, c.started, id})
 	c.started++
 	return id
 }
@@ -92,7 +97,7 @@ func (c *Shared) Start(now, work unit.Tick, width int, tag int64) ActivityID {
 // Cancel ends an activity early and reports whether it was running.
 func (c *Shared) Cancel(now unit.Tick, id ActivityID) bool {
 	c.advance(now)
-	if !c.running(id) {
+	if !c.runs(id) {
 		return false
 	}
 	c.release(id)
@@ -138,7 +143,7 @@ func (c *Shared) Finished(now unit.Tick, dst []Done) []Done {
 // Busy returns the core time used until now; divided by cores and time it is the utilisation. Now must not be
 // before the last change.
 func (c *Shared) Busy(now unit.Tick) unit.Tick {
-	return unit.Tick(c.busy + c.part()*float64(c.width)*float64(now-c.now))
+	return unit.Tick(c.busy + c.part()*c.width*float64(now-c.now))
 }
 
 // Servers implements Station.
@@ -153,14 +158,14 @@ func (c *Shared) Stats(now unit.Tick) Stats {
 }
 
 // excess returns the number of threads beyond the number of cores.
-func (c *Shared) excess() float64 { return max(0, float64(c.width)-c.cores) }
+func (c *Shared) excess() float64 { return max(0, c.width-c.cores) }
 
 // part returns the progress of a thread per nanosecond.
 func (c *Shared) part() float64 {
-	if float64(c.width) <= c.cores {
+	if c.width <= c.cores {
 		return 1
 	}
-	return c.cores / float64(c.width)
+	return c.cores / c.width
 }
 
 // advance moves the clocks to an instant.
@@ -170,18 +175,18 @@ func (c *Shared) advance(now unit.Tick) {
 			c.now))
 	}
 	progress := c.part() * float64(now-c.now)
-	c.busy += float64(progress * float64(c.width))
+	c.busy += float64(progress * c.width)
 	c.waited += c.excess() * float64(now-c.now)
 	c.virtual += progress
 	c.now = now
-	if c.width == 0 {
+	if c.running == 0 {
 		c.virtual = 0 // a small sum stays exact
 		c.queue = c.queue[:0]
 	}
 }
 
-// running reports whether id identifies a running activity.
-func (c *Shared) running(id ActivityID) bool {
+// runs reports whether id identifies a running activity.
+func (c *Shared) runs(id ActivityID) bool {
 	return id.generation&1 == 1 && int(id.slot) < len(c.slots) && c.slots[id.slot].generation == id.generation
 }
 
@@ -190,6 +195,9 @@ func (c *Shared) release(id ActivityID) {
 	a := &c.slots[id.slot]
 	c.served++
 	c.width -= a.width
+	if c.running--; c.running == 0 {
+		c.width = 0 // without the rounding of parts
+	}
 	a.generation++
 	c.idle = append(c.idle, id.slot)
 }

@@ -25,7 +25,7 @@ func (c *Shared) push(x ending) {
 
 // purge removes invalid endings until the first one is of a running activity.
 func (c *Shared) purge() {
-	for len(c.queue) > 0 && !c.running(c.queue[0].id) {
+	for len(c.queue) > 0 && !c.runs(c.queue[0].id) {
 		last := len(c.queue) - 1
 		x := c.queue[last]
 		c.queue = c.queue[:last]

@@ -53,7 +53,7 @@ func TestProcessorSharing(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := NewShared(test.cores)
+			c := NewShared(float64(test.cores))
 			test.start(c)
 			if got := runShared(c); !slices.Equal(got, test.want) {
 				t.Errorf("finished %v, want %v", got, test.want)
@@ -74,7 +74,7 @@ func TestSharedEqualsDirectIntegration(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		cores := rapid.IntRange(1, 8).Draw(t, "cores")
-		c := NewShared(cores)
+		c := NewShared(float64(cores))
 		active := map[int64]*plain{}
 		now, total := unit.Tick(0), unit.Tick(0)
 		integrate := func(to unit.Tick) {
@@ -106,7 +106,7 @@ func TestSharedEqualsDirectIntegration(t *testing.T) {
 			integrate(to)
 			work := unit.Tick(rapid.Int64Range(1, 5000).Draw(t, "work"))
 			width := rapid.IntRange(1, 6).Draw(t, "width")
-			c.Start(now, work, width, tag)
+			c.Start(now, work, float64(width), tag)
 			active[tag] = &plain{width, float64(work)}
 			total += work
 		}
@@ -136,5 +136,24 @@ func BenchmarkSharedReplaceOneOf1000(b *testing.B) {
 		for range done {
 			c.Start(at, 1000, 1, 0)
 		}
+	}
+}
+
+// A part of a host has a part of its cores, and activities can have parts of threads: with 1.5 cores and 2
+// threads' worth of work, each gets 3/4 of what it can use.
+func TestPartsOfCoresAndThreads(t *testing.T) {
+	c := NewShared(1.5)
+	c.Start(0, 300, 0.5, 1)                 // 600 alone
+	c.Start(0, 300, 1.5, 2)                 // 200 alone
+	if at, _ := c.NextFinish(); at != 267 { // 200 · 4/3, rounded up
+		t.Errorf("the first ends at %d, want at 267", at)
+	}
+	c.Finished(267, nil)
+	if at, _ := c.NextFinish(); at != 667 { // 400 are left, and no other needs a core
+		t.Errorf("the second ends at %d, want at 667", at)
+	}
+	c.Finished(667, nil)
+	if busy := c.Busy(1000); busy != 600 {
+		t.Errorf("busy %d, want the work, 600", busy)
 	}
 }

@@ -2,6 +2,7 @@ package station
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"tandem/algo/unit"
@@ -32,16 +33,20 @@ type Registry struct {
 type registered struct {
 	class int
 	Station
+	count float64 // of equal stations that it stands for
 }
 
 // Add registers a station under the name of its class.
-func (r *Registry) Add(class string, s Station) {
+func (r *Registry) Add(class string, s Station) { r.AddFor(class, s, 1) }
+
+// AddFor is Add of a station that stands for a number of equal ones.
+func (r *Registry) AddFor(class string, s Station, count float64) {
 	i := slices.Index(r.classes, class)
 	if i < 0 {
 		i = len(r.classes)
 		r.classes = append(r.classes, class)
 	}
-	r.stations = append(r.stations, registered{i, s})
+	r.stations = append(r.stations, registered{i, s, count})
 }
 
 // Each calls a function for every station, in the order in which they were added.
@@ -83,23 +88,24 @@ type Use struct {
 // Use returns how each class was used between two instants: the busiest class first, equally busy classes in
 // the order in which they were added. Classes that served nothing are left out.
 func (r *Registry) Use(from, to Snapshot) []Use {
-	uses := make([]Use, len(r.classes))
+	uses, counts := make([]Use, len(r.classes)), make([]float64, len(r.classes))
 	span := float64(to.at - from.at)
 	for i, s := range r.stations {
 		u := &uses[s.class]
 		u.Name, u.Servers = r.classes[s.class], s.Servers()
 		busy := float64(to.stats[i].Busy-from.stats[i].Busy) / (span * s.Servers())
 		queue := float64(to.stats[i].Waited-from.stats[i].Waited) / span
-		u.Stations++
-		u.Busy, u.MeanBusy = max(u.Busy, busy), u.MeanBusy+busy
-		u.Queue, u.MeanQueue = max(u.Queue, queue), u.MeanQueue+queue
-		u.Served += to.stats[i].Served - from.stats[i].Served
+		counts[s.class] += s.count
+		u.Busy, u.MeanBusy = max(u.Busy, busy), u.MeanBusy+float64(busy*s.count)
+		u.Queue, u.MeanQueue = max(u.Queue, queue), u.MeanQueue+float64(queue*s.count)
+		u.Served += int64(math.Round(float64(to.stats[i].Served-from.stats[i].Served) * s.count))
+	}
+	for i := range uses {
+		uses[i].Stations = int(math.Round(counts[i]))
+		uses[i].MeanBusy /= counts[i]
+		uses[i].MeanQueue /= counts[i]
 	}
 	uses = slices.DeleteFunc(uses, func(u Use) bool { return u.Served == 0 })
-	for i := range uses {
-		uses[i].MeanBusy /= float64(uses[i].Stations)
-		uses[i].MeanQueue /= float64(uses[i].Stations)
-	}
 	slices.SortStableFunc(uses, func(a, b Use) int { return cmp.Compare(b.Busy, a.Busy) })
 	return uses
 }

@@ -1,6 +1,7 @@
 package station
 
 import (
+	"math"
 	"testing"
 )
 
@@ -35,5 +36,21 @@ func TestUseOfAClassIsThatOfItsBusiestStation(t *testing.T) {
 	got = r.Use(from, r.Snapshot(1100))
 	if u := got[1]; u.Name != "lane" || u.Busy != 0.8 || u.Queue != 0.1 || u.Servers != 2 || u.Served != 1 {
 		t.Errorf("use %+v of the lane, want 0.8 of two servers and a queue of 0.1", u)
+	}
+}
+
+// A station that stands for three counts three times in the means, and once where it is the busiest.
+func TestAStationStandsForOthers(t *testing.T) {
+	var r Registry
+	var often, once Serial
+	r.AddFor("copies", &often, 3)
+	r.Add("copies", &once)
+	from := r.Snapshot(0)
+	often.Run(0, 40)
+	once.Run(0, 80)
+	u := r.Use(from, r.Snapshot(100))[0]
+	if u.Stations != 4 || math.Abs(u.MeanBusy-(3*0.4+0.8)/4) > 1e-12 || math.Abs(u.Busy-0.8) > 1e-12 ||
+		u.Served != 4 {
+		t.Errorf("%+v", u)
 	}
 }
