@@ -17,7 +17,7 @@ type gpuRows struct {
 	Memory    int64   `json:"memory_bytes"` // taken for rows
 	Used      int64   `json:"used_bytes"`   // for all
 	Has       int64   `json:"has_bytes"`
-	Fullest   float64 `json:"fullest"` // work of the GPU with most rows of a batch, relative to the mean
+	Fullest   float64 `json:"fullest"` // rows of a batch on the GPU with most, relative to the mean
 	Exchanged int64   `json:"exchanged_bytes_per_step"`
 }
 
@@ -31,10 +31,7 @@ func (d *detailed) gpuRows() *gpuRows {
 	m := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, w)
 	g := &gpuRows{Rows: cmp.Or(w.Created, w.Rows) / float64(ranks), Capacity: c.Most(),
 		RowBytes: int64(c.RowBytes()), Memory: int64(m.GPURows), Used: int64(m.GPU), Has: int64(m.GPUHas),
-		Fullest: 1, Exchanged: int64(d.Mid.Roles.RowBytes)}
-	if w.Skew != nil && ranks > 1 {
-		g.Fullest = w.Skew(j.Training.GlobalBatch, ranks)
-	}
+		Fullest: w.FullestGPU(j.Training.GlobalBatch, ranks), Exchanged: int64(d.Mid.Roles.RowBytes)}
 	return g
 }
 
@@ -45,8 +42,9 @@ func (g *gpuRows) lines(ranks int) []string {
 		each = " on each"
 	}
 	list := []string{
-		fmt.Sprintf("%s of %s%s, in %v; %v of %v with network and batch", count(g.Rows),
-			count(float64(g.Capacity)), each, unit.Bytes(g.Memory), unit.Bytes(g.Used), unit.Bytes(g.Has)),
+		fmt.Sprintf("%s of %s%s, in %v", count(g.Rows), count(float64(g.Capacity)), each,
+			unit.Bytes(g.Memory)),
+		fmt.Sprintf("%v of %v with network and batch", unit.Bytes(g.Used), unit.Bytes(g.Has)),
 	}
 	if ranks > 1 {
 		list = append(list, fmt.Sprintf("%v a step between GPUs; the fullest has %.2f × the mean",

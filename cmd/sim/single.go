@@ -428,7 +428,7 @@ func (d *detailed) writeText(w io.Writer) error {
 	}
 	if rows := d.gpuRows(); rows != nil {
 		for i, text := range rows.lines(d.job.Roles.Ranks) {
-			line([]string{"rows on GPUs", ""}[i], "%s", text)
+			line([]string{"rows on GPUs", "", ""}[i], "%s", text)
 		}
 	}
 	if d.efficiency != nil && d.base < d.job.Roles.Ranks {

@@ -54,7 +54,8 @@ func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
 		a, err := predict.Run(context.Background(),
 			&predict.Job{Job: t, Hardware: hardware, Workload: w, Layout: layout},
 			predict.Options{Samples: samples})
-		if t.HasRowsOnGPU() && predict.DoesNotFit(err) { // of this machine's GPUs, the run itself finds out
+		// The cluster may have no such GPUs. Whether those of this machine do, the run finds out.
+		if t.HasRowsOnGPU() && err != nil {
 			r.Unsimulated = append(r.Unsimulated, fmt.Sprintf("%s on %s: %v",
 				t.Training.Mode, describe(&hardware.Cluster), err))
 			continue

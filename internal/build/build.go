@@ -15,20 +15,23 @@ import (
 
 // Program writes the program of a package to a file, which it replaces. The arguments are those of go run: a
 // package, with build flags before it if need be. Go keeps programs that it runs in its build cache, without
-// debugging information, but none that it only builds: so what has not changed takes a third of a second, in
-// any copy of the source.
+// debugging information and commit, but none that it only builds: so what has not changed takes a third of a
+// second, with -trimpath in any copy of the source.
 //
 // The program is a link to the cache where that can be, so it must not be written to.
 func Program(ctx context.Context, file string, arguments ...string) error {
 	made, err := cached(ctx, arguments)
 	if err == nil {
-		err = link(made, file)
+		err = put(made, file, os.Link)
 	}
 	// What was not in the cache lay in a folder that is gone; it is in the cache now.
 	if errors.Is(err, os.ErrNotExist) {
 		if made, err = cached(ctx, arguments); err == nil {
-			err = link(made, file)
+			err = put(made, file, os.Link)
 		}
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		err = errors.New("the Go command keeps no program in its cache: is it full, or -a in GOFLAGS?")
 	}
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("cannot build %s: %w", strings.Join(arguments, " "), err)
@@ -57,8 +60,8 @@ func cached(ctx context.Context, arguments []string) (file string, err error) {
 	return line[:end], nil
 }
 
-// link gives a file a second name, or a copy where the name is in another file system.
-func link(from, to string) error {
+// put gives a file a second name by link or, where that cannot be, as in another file system, a copy.
+func put(from, to string, link func(from, to string) error) error {
 	if one, err := os.Stat(from); err == nil {
 		if other, err := os.Stat(to); err == nil && os.SameFile(one, other) {
 			return nil
@@ -74,7 +77,7 @@ func link(from, to string) error {
 	}
 	defer os.RemoveAll(temporary)
 	made := filepath.Join(temporary, filepath.Base(to))
-	if os.Link(from, made) != nil {
+	if link(from, made) != nil {
 		if err := copyFile(from, made); err != nil {
 			return err
 		}

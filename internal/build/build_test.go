@@ -23,7 +23,7 @@ func write(t *testing.T, folder, text string) {
 	}
 }
 
-// A program does what its source says now; the file of the one before is replaced, and goes on where it runs.
+// A program does what its source says now; the file of the one before is replaced.
 func TestProgramFollowsItsSource(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
@@ -52,23 +52,29 @@ func TestProgramFollowsItsSource(t *testing.T) {
 	}
 }
 
-// Where there can be no link, a copy does.
+// Where there can be no link, as in another file system, a copy does.
 func TestCopy(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 	if err := os.WriteFile(from, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := copyFile(from, to); err != nil {
-		t.Fatal(err)
+	noLink := func(string, string) error { return errors.ErrUnsupported }
+	for _, way := range []func(string, string) error{os.Link, noLink} {
+		if err := put(from, to, way); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(to)
+		if err != nil || string(text) != "#!/bin/sh\n" {
+			t.Errorf("%q, error %v", text, err)
+		}
+		if info, err := os.Stat(to); err != nil || info.Mode()&0o100 == 0 {
+			t.Errorf("%v, error %v", info, err)
+		}
+		if err := os.Remove(to); err != nil {
+			t.Fatal(err)
+		}
 	}
-	text, err := os.ReadFile(to)
-	if err != nil || string(text) != "#!/bin/sh\n" {
-		t.Errorf("%q, error %v", text, err)
-	}
-	if info, err := os.Stat(to); err != nil || info.Mode()&0o100 == 0 {
-		t.Errorf("%v, error %v", info, err)
-	}
-	if err := link(filepath.Join(t.TempDir(), "none"), to); !errors.Is(err, os.ErrNotExist) {
+	if err := put(filepath.Join(t.TempDir(), "none"), to, os.Link); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -346,6 +346,7 @@ func TestUnsuitableModulesAreRefused(t *testing.T) {
 		{"Untracked", "the prediction of a sample depends on the samples beside it; give batch norm"},
 		{"Centred", "the prediction of a sample depends on the samples beside it"},
 		{"Squeezed", "forward returned logits that are a tensor of shape (); want a tensor of shape (1,)"},
+		{"Rounded", "under autocast, as model.precision: bf16 asks for, RuntimeError: index_add_(): self"},
 		{"Extra", "_extra_state of its state_dict is no tensor, and would be in no checkpoint"},
 		{"Strict", "net.py: TypeError: Strict.__init__() missing 1 required positional argument: 'hidden'"},
 	}

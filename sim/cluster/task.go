@@ -17,7 +17,7 @@ import (
 type task struct {
 	kind        taskKind
 	stage       int32
-	activities  int8        // of the stage, under way
+	activities  int32       // of the stage, under way
 	role        int32       // the sender, the worker, or −1
 	to          int32       // the receiver
 	copies      int32       // like messages that the message stands for

@@ -118,19 +118,35 @@ func (p *Prices) rowsOfRank(s *BatchSize) (r rowsOfRank) {
 		return r
 	}
 	global := int(s.Samples) * ranks
-	if w.Skew != nil {
-		r.fullest = w.Skew(global, ranks)
-	}
+	r.fullest = w.FullestGPU(global, ranks)
 	asked := distinct * r.fullest
 	r.asked = r.own
 	r.asked.Lookups, r.asked.Outputs, r.asked.Groups, r.asked.Partial = asked, asked, 1, asked
 	r.asked.Distinct = min(asked, w.Distinct(global)/float64(ranks)*r.fullest)
 	r.asked.New = newShare(w.Created, w.Trained/float64(global), w.Distinct(global)) * r.asked.Distinct
 	r.again = passes(roomFor(asked, w.bagRoom(s.Samples)*5/4))
-	// Copies have no state, and all are new.
+	// Copies have no state. All are new, and that they are entered into the index is left out.
 	r.copies = float64(model.RowSlots(int(r.room)))
 	r.own.Probes, r.own.New, r.own.State = probes(distinct, int(r.room)), 0, 0
 	return r
+}
+
+// FullestGPU returns the rows of a number of samples that are expected on the GPU that has most of them,
+// relative to the mean, where a hash of their signs deals them to several. Without Skew it counts distinct
+// rows: their numbers are nearly normal, with a variance near their mean, and the largest of n normal numbers
+// is expected near their quantile (n − 3/8) / (n + 1/4).
+//
+// Source: Blom, Statistical Estimates and Transformed Beta-Variables (1958).
+func (w *Workload) FullestGPU(samples, gpus int) float64 {
+	if w.Skew != nil {
+		return w.Skew(samples, gpus)
+	}
+	n, mean := float64(gpus), w.Distinct(samples)/float64(gpus)
+	if gpus == 1 || mean <= 0 {
+		return 1
+	}
+	quantile := math.Sqrt2 * math.Erfinv(2*(n-3./8)/(n+1./4)-1)
+	return 1 + quantile*math.Sqrt((1-1/n)/mean)
 }
 
 // probes returns how many slots of an index are read to find one of a number of rows, in the mean, where
@@ -222,7 +238,7 @@ func gpuRowsBytes(t *job.Job, w *Workload, samples int) (rows, batch, reserve un
 func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
 	c, ranks := t.RowsConfig(), t.Roles.Ranks
 	rows, _, reserve := gpuRowsBytes(t, w, samplesOfRank(t))
-	if m.GPU > m.GPUHas && m.GPU-rows < m.GPUHas {
+	if m.GPU > m.GPUHas && m.GPU-rows+c.RowBytes() <= m.GPUHas {
 		beside := "the network"
 		if reserve > 0 {
 			beside += fmt.Sprintf(" and %v for NCCL", reserve)
@@ -234,9 +250,10 @@ func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
 			model.RowHeadBytes+model.RowSlotBytes*3/2, rows, free, m.GPUHas, r.Devices[m.device].Name, beside,
 			ErrGPUMemory, free/c.RowBytes())
 	}
-	if room := float64(ranks) * float64(c.Most()); w.created() > room {
+	// Without the data, as in a plan, it is not known how many of the ids occur.
+	if room := float64(ranks) * float64(c.Most()); w.Created > room {
 		return fmt.Errorf("cost: the data have %.0f rows, and %d GPUs have room for %.0f: %w; raise "+
-			"rows.capacity or rows.memory, or take more GPUs: roles.ranks", w.created(), ranks, room,
+			"rows.capacity or rows.memory, or take more GPUs: roles.ranks", w.Created, ranks, room,
 			ErrGPUMemory)
 	}
 	return nil

@@ -3,6 +3,8 @@ package cost
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +101,31 @@ func checkHostTimes(t *testing.T, p *Prices, g *GPURows) {
 		if math.Abs(float64(x.got)-x.want) > 10 || ids < 1000 {
 			t.Errorf("%s: the host takes %v, want %.0f ns", x.what, x.got, x.want)
 		}
+	}
+}
+
+// A hash deals rows to GPUs unevenly: the fullest has what it has in the mean of many deals.
+func TestTheFullestGPU(t *testing.T) {
+	draws := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ rows, gpus int }{{85, 8}, {400, 2}, {5000, 64}, {7, 1}} {
+		w := Workload{Distinct: func(int) float64 { return float64(c.rows) }}
+		const deals = 2000
+		sum := 0
+		for range deals {
+			on := make([]int, c.gpus)
+			for range c.rows {
+				on[draws.IntN(c.gpus)]++
+			}
+			sum += slices.Max(on)
+		}
+		want := float64(sum) / deals * float64(c.gpus) / float64(c.rows)
+		if got := w.FullestGPU(1, c.gpus); math.Abs(got-want) > 0.05 || c.gpus == 1 && got != 1 {
+			t.Errorf("%+v: %.3f × the mean, drawn %.3f", c, got, want)
+		}
+	}
+	even := Workload{Distinct: func(int) float64 { return 0 }, Skew: func(int, int) float64 { return 1.5 }}
+	if got := even.FullestGPU(1, 4); got != 1.5 {
+		t.Errorf("a skew of 1.5 makes %v", got)
 	}
 }
 

@@ -287,9 +287,13 @@ func (h *Hardware) HotParameters() param.Vector {
 	return slices.DeleteFunc(param.Collect("", h), func(e param.Entry) bool { return e.Name != hotIDTime })
 }
 
-// GPURowParameters returns the parameters that only jobs with their rows on GPUs have, as a view.
+// GPURowParameters returns the parameters that only jobs with their rows on GPUs have, as a view: what an id
+// takes, and the rate of comparisons of sorts, where products have another one.
 func (h *Hardware) GPURowParameters() param.Vector {
-	return slices.DeleteFunc(param.Collect("", h), func(e param.Entry) bool { return e.Name != signTime })
+	const comparisons = "accelerator.peak-fp32"
+	return slices.DeleteFunc(param.Collect("", h), func(e param.Entry) bool {
+		return e.Name != signTime && (e.Name != comparisons || h.peakName() == comparisons)
+	})
 }
 
 // Parameters returns all parameters of the hardware but HotParameters and GPURowParameters, as a view: a

@@ -261,8 +261,12 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 		if t.SharesRowsOnGPUs() {
 			what += fmt.Sprintf(", %v for NCCL", model.RowsReserve)
 		}
+		kind := ErrMemory
+		if t.HasRowsOnGPU() {
+			kind = ErrGPUMemory
+		}
 		return fmt.Errorf("cost: %s and a batch of %d samples take %v, an accelerator (%s) has %v: %w; use "+
-			"smaller batches", what, samplesOfRank(t), m.GPU, r.Devices[m.device].Name, m.GPUHas, ErrMemory)
+			"smaller batches", what, samplesOfRank(t), m.GPU, r.Devices[m.device].Name, m.GPUHas, kind)
 	}
 	return nil
 }

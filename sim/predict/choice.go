@@ -182,6 +182,9 @@ func (j *Job) train(c *Choice) error {
 	}
 	j.Job.Rows.Hot = c.Hot
 	if c.OnGPU != nil && j.Hardware.System.Architecture == system.Roles {
+		if rows != model.Float32 {
+			return fmt.Errorf("%w: rows.placement = gpu keeps rows in fp32, not in %s", ErrChoice, rows)
+		}
 		j.Job.Rows, j.Job.Model.Device.CUDA = *c.OnGPU, true
 		j.Job.Model.Spec.EmbeddingDim = j.Model.Tables()[0].Dim // CUDA has rows of one length
 	}

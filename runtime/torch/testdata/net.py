@@ -312,3 +312,11 @@ class Doubled(Net):
 
 class DoubledAndDropped(Doubled):
     dropped = 0.1
+
+
+class Rounded(Net):
+    """Adds what autocast has rounded to memory that it has not."""
+
+    def forward(self, embeddings, numbers):
+        out = super().forward(embeddings, numbers)
+        return torch.zeros(len(numbers), 1).index_add_(0, torch.arange(len(numbers)), out)

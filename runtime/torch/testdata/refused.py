@@ -16,6 +16,7 @@ for name in sys.argv[3:]:
         "width": 4,
         "numbers": ["price"],
         "labels": ["click"],
+        "bf16": name == "Rounded",
     }
     try:
         worker.Worker(config, None, None).describe(None)

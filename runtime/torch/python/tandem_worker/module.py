@@ -217,7 +217,7 @@ class Module:
     def rounded(self, train):
         """Returns the context of a pass: in training, autocast rounds to bf16 if the job wants that."""
         torch = self.torch
-        return torch.autocast("cpu", torch.bfloat16, enabled=train and self.config["bf16"])
+        return torch.autocast("cpu", torch.bfloat16, enabled=bool(train and self.config.get("bf16")))
 
     def parts(self, embeddings):
         """Returns the columns of each slot."""

@@ -103,12 +103,21 @@ class Trial(Module):
         self.set_training(True)
 
     def try_rounded(self):
-        """Runs a training pass in bf16, if the job wants that: a module may add what autocast has rounded to
-        memory of its own."""
-        if self.config["bf16"]:
+        """Refuses a module that cannot be trained in bf16, if the job wants that: one may add what autocast
+        has rounded to memory of its own."""
+        if not self.config.get("bf16"):
+            return
+        try:
             with self.rounded(True):
                 output = self.train_once(TRIALS[-1])
             self.check_gradients(output.float())
+        except Refused:
+            raise
+        except Exception as e:  # of many kinds, and of many lines
+            line = next(iter(str(e).strip().splitlines()), "")
+            raise self.refused(f"under autocast, as model.precision: bf16 asks for, {type(e).__name__}: "
+                               f"{line}; leave out model.precision, or give memory of your own the dtype "
+                               "of what it takes")
 
     def predictions_and_gradients(self):
         """Returns the predictions of made-up samples, and the gradients of their embeddings and of the
