@@ -455,7 +455,7 @@ func (d *detailed) writeText(w io.Writer) error {
 
 // foldedText says that some of the GPUs of a run were simulated.
 func foldedText(a *cluster.Result, gpus int) string {
-	return fmt.Sprintf("%d GPUs were simulated, each for %.3g that are alike", a.Simulated,
+	return fmt.Sprintf("%d GPUs were simulated, each for %.3g on average that are alike", a.Simulated,
 		float64(gpus)/float64(a.Simulated))
 }
 

@@ -12,6 +12,13 @@ import (
 	"tandem/sim/cost"
 )
 
+// Of fewer EWs, and of several on a host, those that are simulated would differ too much from all; of servers
+// with more accelerators, too few are simulated.
+const (
+	foldWorkers = 16
+	foldServer  = 16
+)
+
 // Jobs of more than foldAbove ranks are simulated with about foldRanks of them, or fewer, but at least
 // foldLeast, where each has messages for more than foldDense dense PSs.
 const (
@@ -53,6 +60,10 @@ func newFolding(p *cost.Prices, cfg *role.Config, o *Options) *folding {
 		if o.fold < 0 {
 			return nil
 		}
+	}
+	if o.fold == 0 && (int(cfg.EmbeddingWorkers) < foldWorkers || p.EWHostCount < int(cfg.EmbeddingWorkers) ||
+		p.Cluster.AcceleratorsPerServer > foldServer) {
+		return nil
 	}
 	if int(cfg.Ranks) <= above || !foldable(p, cfg, o) {
 		return nil

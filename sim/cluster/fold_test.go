@@ -153,7 +153,7 @@ func TestEveryRankIsInOneClass(test *testing.T) {
 		fold := rapid.SampledFrom([]int{0, 8, 128}).Draw(t, "to")
 		f := foldingOf(test, s, job.Hybrid, ranks, Options{fold: fold})
 		if f == nil {
-			if fold == 0 && ranks > foldAbove && ranks/s.AcceleratorsPerServer >= 8 {
+			if fold == 0 && ranks > foldAbove && s.AcceleratorsPerServer <= foldServer {
 				t.Fatalf("%d ranks are not folded", ranks)
 			}
 			return
@@ -185,10 +185,17 @@ func TestEveryRankIsInOneClass(test *testing.T) {
 func foldingOf(t *testing.T, s job.Cluster, mode string, ranks int, o Options) *folding {
 	j := job.Default()
 	j.Roles.Ranks, j.Training.GlobalBatch = ranks, 512*ranks
-	j.Roles.DensePSs = 2
+	j.Roles.DensePSs, j.Roles.EmbeddingWorkers = 2, 40
 	j.Training.Groups = 16_384
 	j = j.InMode(mode)
 	return foldingOfJob(t, s, j, o)
+}
+
+// many is training with as many EWs as Persia's cluster has hosts for them.
+func many(mode string, ranks int) job.Job {
+	j := training(mode, ranks)
+	j.Roles.EmbeddingWorkers = 40
+	return j
 }
 
 func foldingOfJob(t *testing.T, s job.Cluster, j job.Job, o Options) *folding {
@@ -222,6 +229,9 @@ func TestOnlyLikeRanksAreFolded(t *testing.T) {
 		"slow": func(_ *job.Cluster, j *job.Job, _ *Options) {
 			j.Slow = fault.Slows{{Role: fault.SlowTarget{Role: msg.NNWorker, Index: 3}, Factor: 2}}
 		},
+		"few EWs":       func(_ *job.Cluster, j *job.Job, _ *Options) { j.Roles.EmbeddingWorkers = 15 },
+		"EWs of a host": func(s *job.Cluster, _ *job.Job, _ *Options) { s.EmbeddingWorkers.Count = 39 },
+		"large servers": func(s *job.Cluster, _ *job.Job, _ *Options) { s.AcceleratorsPerServer = 32 },
 		"rows on GPUs": func(_ *job.Cluster, j *job.Job, _ *Options) {
 			j.Rows.Placement, j.Model.Device.CUDA, j.Rows.Capacity = job.RowsOnGPU, true, 1000
 		},
@@ -230,13 +240,13 @@ func TestOnlyLikeRanksAreFolded(t *testing.T) {
 		"trace":   func(_ *job.Cluster, _ *job.Job, o *Options) { o.Timeline = &timeline.Timeline{} },
 		"devices": func(_ *job.Cluster, _ *job.Job, o *Options) { o.DeviceSpread = 0.1 },
 	} {
-		s, j, o := job.PersiaCluster(), training(job.Hybrid, ranks), Options{}
+		s, j, o := job.PersiaCluster(), many(job.Hybrid, ranks), Options{}
 		change(&s, &j, &o)
 		if foldingOfJob(t, s, j, o) != nil {
 			t.Errorf("%s: folded", name)
 		}
 	}
-	j := training(job.Hybrid, ranks)
+	j := many(job.Hybrid, ranks)
 	j.Slow = fault.Slows{{Role: fault.SlowTarget{Role: msg.NNWorker, Index: fault.AllInstances}, Factor: 2}}
 	if foldingOfJob(t, job.PersiaCluster(), j, Options{}) == nil {
 		t.Error("ranks that are all slow are not folded")

@@ -51,6 +51,10 @@ func (w *simulation) registerStations() {
 		r.Add("uplinks of racks, in", &port{w.net, uplink + 1})
 	}
 	for i := range w.instances {
+		// Of a thread for each core, simulated ranks have too few to say how busy they are; cores do.
+		if w.fold != nil && w.places[i].service.AllCores {
+			continue
+		}
 		if name := threadsName(w.instances[i].at.Role); name != "" {
 			for _, lane := range w.instances[i].lanes {
 				s, many := w.fold.stationOf(&w.instances[i], lane)
