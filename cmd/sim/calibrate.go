@@ -232,7 +232,7 @@ func (p *program) writeCalibration(k *calibration, r *calibrate.Result) error {
 }
 
 // writeProfile writes the text of a profile to the file of --out or to stdout, where --json has a document in
-// its place. A note says how predictions take the file, by a flag.
+// its place. A note says how predictions take the file, by flags.
 func (p *program) writeProfile(k *calibration, flag, text string, document any) error {
 	if k.out != "" {
 		if err := writeNew(k.out, text); err != nil {

@@ -138,11 +138,17 @@ func (p *program) fit(c *cobra.Command, t *fitting, k *calibration) error {
 	}
 	var measured []fit.Measurement
 	var notes []string
+	asked := "--system" // the flags that predict the first step, up to the profile
 	o := fit.Options{Sigma: t.sigma, Points: t.points, Prior: priorPerPoint * t.points, Seed: 1}
 	for _, s := range steps {
-		q, err := p.parsed(append(passedOn(c.Flags(), append(s.without, s.args...)), s.args...))
+		args := append(passedOn(c.Flags(), append(s.without, s.args...)), s.args...)
+		q, err := p.parsed(args)
 		if err != nil {
 			return s.wrap(err)
+		}
+		if len(measured) == 0 && s.source == "--step" {
+			args = slices.DeleteFunc(args, func(a string) bool { return strings.HasPrefix(a, "--system=") })
+			asked = strings.Join(append(args, asked), " ")
 		}
 		j := q.question(q.modes[0], q.gpus[0])
 		if err := j.Hardware.Uncalibrate(); err != nil {
@@ -172,7 +178,7 @@ func (p *program) fit(c *cobra.Command, t *fitting, k *calibration) error {
 	if err != nil {
 		return err
 	}
-	return p.writeFit(k, measured, posterior)
+	return p.writeFit(k, asked, measured, posterior)
 }
 
 // expected is about the number of simulations of each step, for the progress.
@@ -209,8 +215,11 @@ func passedOn(fs *pflag.FlagSet, own []string) (args []string) {
 	return args
 }
 
-// writeFit writes the calibrated profile and the tables about it.
-func (p *program) writeFit(k *calibration, measured []fit.Measurement, r *fit.Posterior) error {
+// writeFit writes the calibrated profile and the tables about it. The flags asked, with the file of the profile,
+// predict a step.
+func (p *program) writeFit(k *calibration, asked string, measured []fit.Measurement,
+	r *fit.Posterior,
+) error {
 	if r.Calibration == nil {
 		return &cli.Error{Err: errors.New("the steps depend on no quantity of the system that has a range"),
 			Hint: "calibrate from another step, or leave --set out"}
@@ -228,5 +237,5 @@ func (p *program) writeFit(k *calibration, measured []fit.Measurement, r *fit.Po
 	if err := writeFitTables(p.stderr, profile.system.Name, r); err != nil {
 		return err
 	}
-	return p.writeProfile(k, "--system", text, r)
+	return p.writeProfile(k, asked, text, r)
 }
