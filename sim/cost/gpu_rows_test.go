@@ -102,8 +102,8 @@ func checkHostTimes(t *testing.T, p *Prices, g *GPURows) {
 	}
 }
 
-// Many ids are hashed by all cores of a host, which its ranks share, but by no more cores than a rank has slots
-// in its groups.
+// Many ids are hashed by all cores of a host, which its ranks share, but by no more cores than a rank has
+// slots in its groups.
 func TestHostsHashIDsOnAllCores(t *testing.T) {
 	for _, c := range []struct {
 		ranks, groups, cores int
