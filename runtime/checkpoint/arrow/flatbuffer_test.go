@@ -3,6 +3,8 @@ package arrow
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -18,6 +20,61 @@ func TestTablesOutsideOfTheirBytes(t *testing.T) {
 		v := readRoot(damaged)
 		if x := v.scalar(1, 8); x != 0 || !errors.Is(v.source.err, errMetadata) {
 			t.Errorf("root at %d: field 1 is %d, %v", at, x, v.source.err)
+		}
+	}
+}
+
+// All that a buffer holds lies at multiples of its size, as FlatBuffers wants: the table of the fields of a
+// record at an even place, and numbers of 64 bits at multiples of 8. Source:
+// flatbuffers.dev/internals, "Tables" and "Vectors".
+func TestObjectsAreAligned(t *testing.T) {
+	for n := range 9 { // bytes of the texts before
+		of := strings.Repeat("x", n)
+		data := encodeRoot(record{text(of), vector{record{text(of), int64(3)}, record{nil, int64(4)}},
+			structs{[]int64{5, 6, 7, 8}, 2}, record{int64(9)}})
+		number := func(at int) int { return int(binary.LittleEndian.Uint32(data[at:])) }
+		follow := func(at int) int { return at + number(at) }
+		// fields returns the places of the fields of a record, 0 of those that are absent.
+		fields := func(table int) (places []int) {
+			virtual := table - number(table)
+			if table%4 != 0 || virtual%2 != 0 {
+				t.Errorf("texts of %d bytes: a table at %d, and its fields at %d", n, table, virtual)
+			}
+			for at := virtual + 4; at < virtual+int(binary.LittleEndian.Uint16(data[virtual:])); at += 2 {
+				place := int(binary.LittleEndian.Uint16(data[at:]))
+				if place > 0 {
+					place += table
+				}
+				places = append(places, place)
+			}
+			return places
+		}
+		var got []uint64
+		integer := func(at int) {
+			if at%8 != 0 {
+				t.Errorf("texts of %d bytes: a number of 64 bits at %d", n, at)
+			}
+			got = append(got, binary.LittleEndian.Uint64(data[at:]))
+		}
+		root := fields(follow(0))
+		if at := follow(root[0]); number(at) != n || string(data[at+4:][:n]) != of || data[at+4+n] != 0 {
+			t.Errorf("%q at %d, want %q and a zero", data[at:], at, of)
+		}
+		list := follow(root[1])
+		for i := range number(list) {
+			own := fields(follow(list + 4 + 4*i))
+			if (own[0] == 0) != (i == 1) {
+				t.Errorf("record %d has the fields %v", i, own)
+			}
+			integer(own[1])
+		}
+		pairs := follow(root[2])
+		for i := range 2 * number(pairs) {
+			integer(pairs + 4 + 8*i)
+		}
+		integer(fields(follow(root[3]))[0])
+		if !slices.Equal(got, []uint64{3, 4, 5, 6, 7, 8, 9}) || len(data)%8 != 0 {
+			t.Errorf("numbers %v, of %d bytes", got, len(data))
 		}
 	}
 }
