@@ -212,7 +212,7 @@ func Equivalents() []Equivalent {
 		},
 		{
 			File: "datasets/parquet/column.go", Before: "r.pages.Close()", After: "",
-			Proof: "It returns buffers to the pools of the library, and so speed only: the garbage collector " +
+			Proof: "It returns buffers to the pools of the library: speed only, as the garbage collector " +
 				"frees them.",
 		},
 	}
