@@ -1,6 +1,7 @@
 package arrow
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -76,5 +77,38 @@ func TestObjectsAreAligned(t *testing.T) {
 		if !slices.Equal(got, []uint64{3, 4, 5, 6, 7, 8, 9}) || len(data)%8 != 0 {
 			t.Errorf("numbers %v, of %d bytes", got, len(data))
 		}
+	}
+}
+
+// The length of a message's metadata and that of its body lead to the next message, up to the end of the
+// stream. The schema has no body. Source: arrow.apache.org/docs/format/Columnar.html, "Encapsulated message
+// format".
+func TestMessagesLeadToEachOther(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter(&out, []Field{{Name: "a", Type: Uint64}}, nil)
+	for _, rows := range []int{1, 20} {
+		if err := w.WriteBatch(rows, make([]byte, 8*rows)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, at := out.Bytes(), 8
+	var bodies []int64
+	for {
+		if binary.LittleEndian.Uint32(data[at:]) != continuation {
+			t.Fatalf("no message at byte %d, behind bodies of %d bytes", at, bodies)
+		}
+		size := int(binary.LittleEndian.Uint32(data[at+4:]))
+		if size == 0 {
+			break
+		}
+		message := readRoot(data[at+8:][:size])
+		bodies = append(bodies, message.scalar(3, 8))
+		at += 8 + size + int(bodies[len(bodies)-1])
+	}
+	if !slices.Equal(bodies, []int64{0, 64, 192}) {
+		t.Errorf("bodies of %d bytes, want 0, 64 and 192", bodies)
 	}
 }
