@@ -54,7 +54,7 @@ func TestOpenFile(t *testing.T) {
 	}
 	missing := filepath.Join(folder, "none")
 	for address, want := range map[string]string{
-		missing:             missing + ": file does not exist: check the path, or TANDEM_DATA if it is relative",
+		missing:             missing + ": file does not exist: check the path, or TANDEM_DATA if",
 		"file://" + missing: missing + ": file does not exist: check the path",
 		"file://host/x":     "file://host/x: no URL of a file",
 		"opened://c":        "opened://c: " + refused.Error(),
