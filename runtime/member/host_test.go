@@ -47,8 +47,8 @@ type run struct {
 	ended   chan error
 }
 
-// start hosts a run of three roles. change, if not nil, may alter its plan.
-func start(t *testing.T, change func(*Plan)) *run {
+// hosted returns a run of three roles whose training has not begun. change, if not nil, may alter its plan.
+func hosted(t *testing.T, change func(*Plan)) *run {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -64,8 +64,13 @@ func start(t *testing.T, change func(*Plan)) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{t: t, host: host, address: listener.Addr().String(), watched: make(chan string, 100),
+	return &run{t: t, host: host, address: listener.Addr().String(), watched: make(chan string, 100),
 		ended: make(chan error, 1)}
+}
+
+// start hosts a run of three roles. change, if not nil, may alter its plan.
+func start(t *testing.T, change func(*Plan)) *run {
+	r := hosted(t, change)
 	go func() {
 		err := r.host.Train(context.Background(), Callbacks{
 			Callbacks: driver.Callbacks{
@@ -274,6 +279,41 @@ func TestMembersJoinTheNextPart(t *testing.T) {
 				t.Errorf("%v; want that no host answers", err)
 			}
 		}
+	}
+}
+
+// After a loss, members have a second and a half to leave, before they join the next part of the run. Those
+// that take longer are away.
+func TestMembersAbandonThePart(t *testing.T) {
+	r := hosted(t, nil)
+	go func() {
+		r.ended <- r.host.Train(context.Background(),
+			Callbacks{Gathering: func([]job.Process) {}})
+	}()
+	members := r.all()
+	members[trainer].conn.Close()
+	if err := <-r.ended; err == nil {
+		t.Fatal("a part without a trainer has succeeded")
+	}
+	go func() {
+		<-members[loader].Context().Done()
+		if !members[loader].Continues() {
+			t.Error("the loader does not join the next part")
+		}
+		time.Sleep(700 * time.Millisecond)
+		_ = members[loader].Leave(context.Cause(members[loader].Context()))
+	}()
+	begun := time.Now()
+	away := r.host.CloseContinued()
+	if took := time.Since(begun); took >= closeTimeout {
+		t.Errorf("the host has waited for %v", took)
+	}
+	var names []string
+	for _, p := range away {
+		names = append(names, p.String())
+	}
+	if len(away) != 2 || !away[0].Has(server) || !away[1].Has(trainer) {
+		t.Errorf("%v are away, want the embedding PS, which stays, and the trainer, which is lost", names)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
 )
@@ -301,6 +303,41 @@ func TestCrashesAreCounted(t *testing.T) {
 	if c := w.faultCounts(); c.Crashes != 25 || c.Sent != w.messages || c.Dropped > 0 {
 		t.Errorf("%v; %d messages, 25 crashes", c, w.messages)
 	}
+}
+
+// The ends of work that a role with a redo log could not take while it was away are handled once, when it is
+// back, in their order; messages that arrived meanwhile are lost.
+func TestEndsOfWorkWaitForARole(t *testing.T) {
+	j := training(job.Hybrid, 2)
+	j.Faults.Crashes = []fault.Crash{{Role: msg.EmbeddingPS, Step: 1 << 20}}
+	w := worldOf(t, &j)
+	at := w.roleIndex(msg.Address{Role: msg.EmbeddingPS, Index: 1})
+	n, listener := &w.instances[at], new(listening)
+	n.role = listener
+	for range 2 {
+		n.away, listener.steps = true, nil
+		for step := range int32(3) {
+			w.handleInput(at, role.Input{Kind: role.WorkDone, Work: role.Work{Step: step}})
+			w.handleInput(at, role.Input{Kind: role.Received})
+		}
+		if len(listener.steps) > 0 {
+			t.Errorf("a role that is away has taken %v", listener.steps)
+		}
+		w.restart(at)
+		if !slices.Equal(listener.steps, []int32{0, 1, 2}) || n.away {
+			t.Errorf("a role that is back, away: %t, takes the ends %v, want 0 to 2", n.away, listener.steps)
+		}
+	}
+}
+
+// listening is a role that notes the steps of its inputs.
+type listening struct {
+	role.Role
+	steps []int32
+}
+
+func (l *listening) HandleInput(_ unit.Tick, in role.Input, _ *role.Outputs) {
+	l.steps = append(l.steps, in.Work.Step)
 }
 
 // When every rank has trained every step, no role crashes any more: the clock of the one rank is then on its
