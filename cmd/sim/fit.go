@@ -215,8 +215,8 @@ func passedOn(fs *pflag.FlagSet, own []string) (args []string) {
 	return args
 }
 
-// writeFit writes the calibrated profile and the tables about it. The flags asked, with the file of the profile,
-// predict a step.
+// writeFit writes the calibrated profile and the tables about it. The flags asked, with the file of the
+// profile, predict a step.
 func (p *program) writeFit(k *calibration, asked string, measured []fit.Measurement,
 	r *fit.Posterior,
 ) error {
