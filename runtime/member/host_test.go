@@ -45,6 +45,7 @@ type run struct {
 	watched chan string // calls of Callbacks
 	records []event.Record
 	ended   chan error
+	stop    func() // of trainingRun: ends the training
 }
 
 // hosted returns a run of three roles whose training has not begun. change, if not nil, may alter its plan.

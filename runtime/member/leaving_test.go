@@ -18,9 +18,15 @@ func trainingRun(t *testing.T, change func(*Plan)) (r *run, members map[msg.Addr
 	redone chan string) {
 	t.Helper()
 	r, redone = hosted(t, change), make(chan string, 1)
-	started := make(chan struct{})
+	started, over := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r.stop = func() {
+		cancel(errEnough)
+		<-over
+	}
 	go func() {
-		r.ended <- r.host.Train(context.Background(), Callbacks{
+		defer close(over)
+		r.ended <- r.host.Train(ctx, Callbacks{
 			Callbacks: driver.Callbacks{
 				Started: func(func()) { close(started) },
 				Redone:  func(took, of time.Duration) { redone <- fmt.Sprint(took, " of ", of) },
@@ -46,6 +52,7 @@ var errEnough = errors.New("enough")
 
 // end ends a run, whose members do not stay until they are asked to leave.
 func end(r *run, members map[msg.Address]*Member) {
+	r.stop()
 	for _, m := range members {
 		m.conn.Close()
 	}
