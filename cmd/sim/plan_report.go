@@ -33,7 +33,7 @@ func (d *planned) writeText(w io.Writer) error {
 		fmt.Fprintf(w, "%-2d %s\n", i+1, cli.WrapAt(d.space.Describe(o.Place), "   ", 3, cli.TextColumns(w)))
 	}
 	fmt.Fprintln(w)
-	for _, text := range []string{d.curveText(), d.turns(), d.memory(), d.stale(), d.prices()} {
+	for _, text := range []string{d.curveText(), d.turns(), d.batches(), d.memory(), d.stale(), d.prices()} {
 		if text != "" {
 			cli.Paragraph(w, text, "  ")
 		}
@@ -116,6 +116,15 @@ func (d *planned) turns() string {
 	return text + fmt.Sprintf("; the order can turn: cluster %d is at %.0f %%.", rival, 100*other.cheapest)
 }
 
+// batches says how many samples a step has on each cluster.
+func (d *planned) batches() string {
+	var each []string
+	for i, o := range d.front {
+		each = append(each, fmt.Sprintf("%d on cluster %d", o.job.Training.GlobalBatch, i+1))
+	}
+	return "Samples of a step: " + strings.Join(each, ", ") + "; --batch-per-gpu and --global-batch set them."
+}
+
 // memory says how full the memory of the cheapest cluster is.
 func (d *planned) memory() string {
 	j := d.front[0].job
@@ -123,7 +132,7 @@ func (d *planned) memory() string {
 		m := &g.Memory
 		used := m.Tables + m.State + m.Dense + m.Activations + m.Buffers + m.Reserve
 		return fmt.Sprintf("Memory of cluster 1: %v of %v on the fullest GPU, %v of it rows and their "+
-			"optimizer.", used, m.Capacity, m.Tables+m.State)
+			"optimizer.", used, m.Capacity, m.Tables+m.State) + tiersText(g.Placement)
 	}
 	u := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, &j.Workload)
 	if j.HasRowsOnGPU() {

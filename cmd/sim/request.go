@@ -176,7 +176,7 @@ func (p *program) settle(q *request, given func(string) bool) error {
 	if q.cluster == thisMachine && !given("gpus") && !given("file") && q.kind != trained {
 		q.gpus = []int{1, 2, 4}[:min(3, len(q.gpus))]
 	}
-	q.notes = append(q.notes, q.withoutEffect(given)...)
+	q.notes = append(append(q.notes, q.withoutEffect(given)...), q.noteOfBatch(given)...)
 	if cards := q.hardware.Server.NetworkCards.Mid; q.network != "" && cards > 1 {
 		q.notes = append(q.notes, fmt.Sprintf("--network is the rate of one network card: a server has %d, "+
 			"with %v together", cards, q.hardware.Server.Network.Mid))
@@ -606,6 +606,20 @@ func unknown(flag, word string, known []string) error {
 		text += fmt.Sprintf("; the nearest is %q", near)
 	}
 	return cli.UsageError("known are "+strings.Join(known, ", "), "%s", text)
+}
+
+// noteOfBatch says that GPUs have few samples each because they share the batch of the model.
+func (q *request) noteOfBatch(given func(string) bool) (notes []string) {
+	if given("batch-per-gpu") || given("global-batch") || given("file") || q.kind == trained {
+		return nil
+	}
+	const few = 64
+	gpus := slices.Max(q.gpus)
+	if each := q.job.Training.GlobalBatch / gpus; each < few && gpus > 1 {
+		notes = append(notes, fmt.Sprintf("%d GPUs share %d samples of a step, %d each; --batch-per-gpu lets "+
+			"the batch grow with them", gpus, q.job.Training.GlobalBatch, each))
+	}
+	return notes
 }
 
 // notesOfGPURows returns what a user might not expect of rows on GPUs.

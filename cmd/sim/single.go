@@ -511,7 +511,7 @@ func (d *detailed) writeParts(w io.Writer) {
 		cli.Paragraph(w, fmt.Sprintf("Memory of the fullest GPU: %v of rows, %v of their optimizer, %v of "+
 			"the dense network, %v of activations, %v of batches; %v are reserved of %v.", m.Tables, m.State,
 			m.Dense, m.Activations, m.Buffers, m.Reserve, m.Capacity), "")
-		fmt.Fprintf(w, "Placement: %s.\n", placementText(g.Rules()))
+		cli.Paragraph(w, fmt.Sprintf("Placement: %s.", placementText(g.Rules()))+tiersText(g.Placement), "")
 		writeRanks(w, g.Ranks)
 	}
 }
@@ -559,6 +559,32 @@ func writeRanks(w io.Writer, ranks []graph.RankTables) {
 	}
 	cli.Paragraph(w, "Parts are of tables, memory is that of rows with their optimizer, and work is the "+
 		"time on them relative to the mean."+more, "")
+}
+
+// tiersText says, behind a sentence, which tables are not on accelerators; empty if all are.
+func tiersText(shards []graph.Shard) (text string) {
+	total := 0.0
+	values, tables := map[graph.Tier]float64{}, map[graph.Tier]map[string]bool{}
+	for i := range shards {
+		s := &shards[i]
+		size := s.Rows * float64(s.Dim) * float64(s.Ranks)
+		total += size
+		values[s.Tier] += size
+		if tables[s.Tier] == nil {
+			tables[s.Tier] = map[string]bool{}
+		}
+		tables[s.Tier][s.Table] = true
+	}
+	for _, x := range []struct {
+		tier  graph.Tier
+		where string
+	}{{graph.DDR, "in the memory of servers"}, {graph.SSD, "on SSDs of servers"}} {
+		if n := len(tables[x.tier]); n > 0 {
+			text += fmt.Sprintf(" %d tables with %.3g %% of all values are %s; GPUs have the rows that were used "+
+				"last.", n, 100*values[x.tier]/total, x.where)
+		}
+	}
+	return text
 }
 
 // placementText returns the number of tables with each layout.
