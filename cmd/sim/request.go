@@ -616,8 +616,8 @@ func (q *request) noteOfBatch(given func(string) bool) (notes []string) {
 	const few = 64
 	gpus := slices.Max(q.gpus)
 	if each := q.job.Training.GlobalBatch / gpus; each < few && gpus > 1 {
-		notes = append(notes, fmt.Sprintf("%d GPUs share %d samples of a step, %d each; --batch-per-gpu lets "+
-			"the batch grow with them", gpus, q.job.Training.GlobalBatch, each))
+		notes = append(notes, fmt.Sprintf("%d GPUs share %d samples of a step, %d each; --batch-per-gpu "+
+			"lets the batch grow with them", gpus, q.job.Training.GlobalBatch, each))
 	}
 	return notes
 }

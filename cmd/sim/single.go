@@ -580,8 +580,8 @@ func tiersText(shards []graph.Shard) (text string) {
 		where string
 	}{{graph.DDR, "in the memory of servers"}, {graph.SSD, "on SSDs of servers"}} {
 		if n := len(tables[x.tier]); n > 0 {
-			text += fmt.Sprintf(" %d tables with %.3g %% of all values are %s; GPUs have the rows that were used "+
-				"last.", n, 100*values[x.tier]/total, x.where)
+			text += fmt.Sprintf(" %d tables with %.3g %% of all values are %s; GPUs have the rows that were "+
+				"used last.", n, 100*values[x.tier]/total, x.where)
 		}
 	}
 	return text
