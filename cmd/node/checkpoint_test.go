@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -283,15 +286,21 @@ func TestClusterOutlivesItsProcesses(t *testing.T) {
 	}
 }
 
-// freeAddress returns an address at which nothing listens.
+// freeAddress returns an address at which nothing listens. Its port is below those that systems give to
+// connections: one of these could take it meanwhile, even one to the address itself.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		return listener.Addr().String()
 	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // Processes that shall not wait for their host end when it dies, and say so.

@@ -100,8 +100,8 @@
 // Resources that members share are as busy as with the mean of all members. So are the stations of a rank,
 // and the phases of a step but for the wait for embeddings. Work that waits for few threads takes the mean of
 // its class, too. Of roles with a thread for each core, the threads are handed out by classes and would seem
-// busier than they are, so they are no stations. Pieces that a station has served, and that wait, are those
-// of the simulated roles.
+// busier than they are, so they are no stations. Pieces that cores and memory of PS and EW hosts have served,
+// and that wait there, are those of the simulated roles.
 //
 // Without jitter, the throughput of 64 to 256 ranks, of which a half or a quarter are simulated, is within
 // 0.1 % of that of all in sync. So it is in hybrid, unless embeddings compete with the all-reduce for cards;

@@ -29,9 +29,8 @@ type GPURows struct {
 	// itself included. The wires are taken to move Fullest times as much.
 	Signs, Values unit.Bytes
 	Fullest       float64
-	// Between is how long the hosts take between the end of the kernels before an exchange and its first
-	// byte, and from the last to the next kernels: waits for accelerators and for each other, and the small
-	// copies and launches of the exchange.
+	// Before an exchange, and behind it, the hosts take that long in all between kernels and bytes: waits for
+	// accelerators and for each other, and the small copies and launches of the exchange.
 	BeforeSigns, BeforeValues, BeforeSums unit.Tick
 }
 

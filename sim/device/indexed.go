@@ -22,7 +22,6 @@ type Indexed struct {
 	Dim     int
 	State   int     // values of the optimizer's state of a row
 	Probes  float64 // slots of the index that finding a row reads, in the mean
-	Passes  int     // of the sort by rows
 }
 
 // Sizes on the device, in bytes. A slot of the index has sign, row and first occurrence; a sign is as long as

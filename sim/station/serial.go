@@ -10,12 +10,17 @@ import (
 // engine, a disk. The end of a piece is known as soon as the piece arrives. The zero Serial is idle.
 type Serial struct {
 	free   unit.Tick // when the work that has arrived is done
-	busy   unit.Tick // time of all work that has arrived
-	share  float64   // of the time of the last piece that counts as busy, less 1
+	busy   unit.Tick // time of all work that has arrived, as far as it counts as busy
 	waited unit.Tick // sum of the waiting times of these pieces
 	served int64
-	// pending are the starts of pieces that had not begun when a piece last arrived.
-	pending []unit.Tick
+	// pending are the pieces that had not ended when a piece last arrived.
+	pending []serialPiece
+}
+
+// serialPiece is a piece of work, of which a share of the time counts as busy.
+type serialPiece struct {
+	start, end unit.Tick
+	share      float64
 }
 
 // Run queues work of a given time and returns its start and end. Now must not decrease from call to call.
@@ -32,30 +37,35 @@ func (s *Serial) RunFor(now, takes unit.Tick, share float64) (start, end unit.Ti
 	end = start + takes
 	s.free = end
 	s.busy += takes.Scale(share)
-	s.share = share - 1
+	s.waited += start - now
 	s.served++
 	s.forget(now)
-	if start > now {
-		s.waited += start - now
-		s.pending = append(s.pending, start)
+	if end > now {
+		s.pending = append(s.pending, serialPiece{start, end, share})
 	}
 	return start, end
 }
 
-// forget drops the pieces that have begun.
+// forget drops the pieces that have ended.
 func (s *Serial) forget(now unit.Tick) {
-	begun := 0
-	for begun < len(s.pending) && s.pending[begun] <= now {
-		begun++
+	ended := 0
+	for ended < len(s.pending) && s.pending[ended].end <= now {
+		ended++
 	}
-	if begun > 0 {
-		s.pending = s.pending[:copy(s.pending, s.pending[begun:])]
+	if ended > 0 {
+		s.pending = s.pending[:copy(s.pending, s.pending[ended:])]
 	}
 }
 
 // Busy returns the time that the station has worked until now; divided by now it is the utilisation. Now must
 // not be before the last call of Run.
-func (s *Serial) Busy(now unit.Tick) unit.Tick { return s.busy - max(0, s.free-now).Scale(1+s.share) }
+func (s *Serial) Busy(now unit.Tick) unit.Tick {
+	busy := s.busy
+	for _, p := range s.pending {
+		busy -= max(0, p.end-max(p.start, now)).Scale(p.share)
+	}
+	return busy
+}
 
 // Servers implements Station.
 func (s *Serial) Servers() float64 { return 1 }
@@ -63,8 +73,8 @@ func (s *Serial) Servers() float64 { return 1 }
 // Stats implements Station. Served counts pieces that have arrived.
 func (s *Serial) Stats(now unit.Tick) Stats {
 	waited := s.waited
-	for _, start := range s.pending {
-		waited -= max(0, start-now)
+	for _, p := range s.pending {
+		waited -= max(0, p.start-now)
 	}
 	return Stats{Busy: s.Busy(now), Waited: waited, Served: s.served}
 }

@@ -33,7 +33,7 @@ func TestAPieceCountsInPart(t *testing.T) {
 	if start, end := s.RunFor(0, 200, 0.5); start != 100 || end != 300 {
 		t.Errorf("from %d to %d, want 100 to 300", start, end)
 	}
-	for now, want := range map[unit.Tick]unit.Tick{300: 200, 200: 150, 100: 100} {
+	for now, want := range map[unit.Tick]unit.Tick{300: 200, 200: 150, 100: 100, 40: 40, 0: 0} {
 		if got := s.Busy(now); got != want {
 			t.Errorf("busy for %d at %d, want %d", got, now, want)
 		}
