@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 
 	"tandem/algo/unit"
@@ -29,7 +28,7 @@ func (d *detailed) gpuRows() *gpuRows {
 	}
 	w, ranks, c := &j.Workload, j.Roles.Ranks, j.RowsConfig()
 	m := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, w)
-	g := &gpuRows{Rows: cmp.Or(w.Created, w.Rows) / float64(ranks), Capacity: c.Most(),
+	g := &gpuRows{Rows: w.RowsMade() / float64(ranks), Capacity: c.Most(),
 		RowBytes: int64(c.RowBytes()), Memory: int64(m.GPURows), Used: int64(m.GPU), Has: int64(m.GPUHas),
 		Fullest: w.FullestGPU(j.Training.GlobalBatch, ranks), Exchanged: int64(d.Mid.Roles.RowBytes)}
 	return g

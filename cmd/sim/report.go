@@ -137,8 +137,8 @@ func (q *request) row(o *prediction) string {
 		100*o.efficiency, cost, o.bound())
 }
 
-// writeUnsettled names the predictions whose steps never settled, and those of which some GPUs stand for all.
-func (q *request) writeUnsettled(w io.Writer, r *result) error {
+// writeDoubts names predictions whose steps never settled, and those of which some GPUs stand for all.
+func (q *request) writeDoubts(w io.Writer, r *result) error {
 	for i := range r.predictions {
 		o := &r.predictions[i]
 		if o.answer.Unsettled {
@@ -167,7 +167,7 @@ func rate(x float64) string {
 // writeRest writes what stands below the rows of the table.
 func (q *request) writeRest(w io.Writer, r *result) error {
 	for _, part := range []func(io.Writer, *result) error{
-		q.writeUnsettled, q.writeRatios, q.writeSlow, q.writeFaults, q.writeResources,
+		q.writeDoubts, q.writeRatios, q.writeSlow, q.writeFaults, q.writeResources,
 		q.writeSensitivities, q.writeStaleness, q.writeDropped, q.writePublished,
 	} {
 		if err := part(w, r); err != nil {

@@ -418,18 +418,10 @@ func (d *detailed) writeText(w io.Writer) error {
 			line("", "%s", foldedText(a, d.job.Roles.Ranks))
 		}
 	}
-	if hot := d.hotRows(); hot != nil {
-		line("hot rows", "%s", hot.text())
-		if hot.Pause != nil {
-			for _, text := range hot.Pause.lines() {
-				line("", "%s", text)
-			}
-		}
-	}
-	if rows := d.gpuRows(); rows != nil {
-		for i, text := range rows.lines(d.job.Roles.Ranks) {
-			line([]string{"rows on GPUs", "", ""}[i], "%s", text)
-		}
+	name, texts := d.placedRows()
+	for _, text := range texts {
+		line(name, "%s", text)
+		name = ""
 	}
 	if d.efficiency != nil && d.base < d.job.Roles.Ranks {
 		without := q.job.Disturbances()
@@ -451,6 +443,22 @@ func (d *detailed) writeText(w io.Writer) error {
 	writeStations(w, r)
 	d.writeUnknowns(w)
 	return d.writeEnd(w)
+}
+
+// placedRows describes rows that are not on PSs, in lines behind a name. A job has rows of one kind at most.
+func (d *detailed) placedRows() (name string, lines []string) {
+	if rows := d.gpuRows(); rows != nil {
+		return "rows on GPUs", rows.lines(d.job.Roles.Ranks)
+	}
+	hot := d.hotRows()
+	if hot == nil {
+		return "", nil
+	}
+	lines = []string{hot.text()}
+	if hot.Pause != nil {
+		lines = append(lines, hot.Pause.lines()...)
+	}
+	return "hot rows", lines
 }
 
 // foldedText says that some of the GPUs of a run were simulated.

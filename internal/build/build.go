@@ -20,18 +20,21 @@ import (
 //
 // The program is a link to the cache where that can be, so it must not be written to.
 func Program(ctx context.Context, file string, arguments ...string) error {
-	made, err := cached(ctx, arguments)
-	if err == nil {
-		err = put(made, file, os.Link)
-	}
-	// What was not in the cache lay in a folder that is gone; it is in the cache now.
-	if errors.Is(err, os.ErrNotExist) {
-		if made, err = cached(ctx, arguments); err == nil {
-			err = put(made, file, os.Link)
+	var made string
+	var err error
+	for range 2 { // what was not in the cache lay in a folder that is gone, and is in the cache now
+		if made, err = cached(ctx, arguments); err != nil {
+			break
+		}
+		if _, err = os.Stat(made); err == nil {
+			break
 		}
 	}
-	if errors.Is(err, os.ErrNotExist) {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		err = errors.New("the Go command keeps no program in its cache: is it full, or -a in GOFLAGS?")
+	case err == nil:
+		err = put(made, file, os.Link)
 	}
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("cannot build %s: %w", strings.Join(arguments, " "), err)

@@ -80,7 +80,9 @@ const uncommitted = ", with uncommitted changes"
 
 // Commit returns the commit of this program: the one in the build, or that of the working folder or of the
 // folder of its source for a program that "go run" builds, which records none.
-var Commit = sync.OnceValue(func() string {
+func Commit() string { return commit() }
+
+var commit = sync.OnceValue(func() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return unknown

@@ -142,7 +142,7 @@ func (w *simulation) rateLimit(t *task, source, target *place) unit.BytesPerSec 
 	}
 	limit *= unit.BytesPerSec(min(1, w.connectionShare(t)))
 	for _, at := range []*place{source, target} {
-		if at.wires(w.fold.size(t.message.Rank)) >= 1 {
+		if w.wires(at, w.fold.size(t.message.Rank)) >= 1 {
 			continue
 		}
 		card := unit.BytesPerSec(0)

@@ -12,26 +12,27 @@ import (
 	"tandem/sim/cost"
 )
 
-// Of fewer EWs, and of several on a host, those that are simulated would differ too much from all; of servers
-// with more accelerators, too few are simulated.
+// Jobs of more than foldAbove ranks are simulated with about foldRanks of them. Where each has messages for
+// more than foldDensePSs dense PSs there are fewer, but at least foldRanksMin.
 const (
-	foldWorkers = 16
-	foldServer  = 16
+	foldAbove    = 512
+	foldRanks    = 64
+	foldRanksMin = 32
+	foldDensePSs = 32
 )
 
-// Jobs of more than foldAbove ranks are simulated with about foldRanks of them, or fewer, but at least
-// foldLeast, where each has messages for more than foldDense dense PSs.
+// A job is not folded with fewer EWs than foldWorkersMin: those that are simulated would differ too much from
+// all. Nor is it with more accelerators a server than foldServerMax: too few servers would be simulated.
 const (
-	foldAbove = 512
-	foldRanks = 64
-	foldLeast = 32
-	foldDense = 32
+	foldWorkersMin = 16
+	foldServerMax  = 16
 )
 
 // folding says which ranks and EWs the simulated ones stand for: see the package comment. A nil folding means
 // that each stands for itself.
 type folding struct {
 	config  *role.Config // of the job, with all ranks and EWs
+	roster  role.Roster  // of these
 	ranks   []rankClass  // by simulated rank
 	mean    float64      // ranks of a class
 	workers float64      // EWs that a simulated one stands for
@@ -51,21 +52,17 @@ type rankClass struct{ first, stride, size int32 }
 
 // newFolding returns how the ranks of a job are folded, or nil if each of them is simulated.
 func newFolding(p *cost.Prices, cfg *role.Config, o *Options) *folding {
-	above, ranks := foldAbove, foldRanks
-	if n := len(cfg.DensePSs); n > foldDense {
-		ranks = max(foldLeast, foldRanks*foldDense/n)
-	}
-	if o.fold != 0 {
-		above, ranks = 0, o.fold
-		if o.fold < 0 {
+	ranks := o.fold
+	if ranks == 0 {
+		if !worthFolding(p, cfg) {
 			return nil
 		}
+		ranks = foldRanks
+		if n := len(cfg.DensePSs); n > foldDensePSs {
+			ranks = max(foldRanksMin, foldRanks*foldDensePSs/n)
+		}
 	}
-	if o.fold == 0 && (int(cfg.EmbeddingWorkers) < foldWorkers || p.EWHostCount < int(cfg.EmbeddingWorkers) ||
-		p.Cluster.AcceleratorsPerServer > foldServer) {
-		return nil
-	}
-	if int(cfg.Ranks) <= above || !foldable(p, cfg, o) {
+	if ranks < 0 || !foldable(p, cfg, o) {
 		return nil
 	}
 	per := p.Cluster.AcceleratorsPerServer
@@ -75,7 +72,7 @@ func newFolding(p *cost.Prices, cfg *role.Config, o *Options) *folding {
 	if servers >= full {
 		return nil
 	}
-	f := &folding{config: cfg}
+	f := &folding{config: cfg, roster: cfg.Roster()}
 	for s := range servers {
 		first, end := s*full/servers, (s+1)*full/servers
 		for place := range per {
@@ -92,6 +89,14 @@ func newFolding(p *cost.Prices, cfg *role.Config, o *Options) *folding {
 	f.parallelWorker, f.parallelPS = p.EWService.AllCores, p.PSService.AllCores
 	f.exposed = f.meets && cfg.Rule.InStep()
 	return f
+}
+
+// worthFolding reports whether a job has enough ranks that it pays, and enough EWs, each on a host of its
+// own, and servers, that those which are simulated are like all.
+func worthFolding(p *cost.Prices, cfg *role.Config) bool {
+	workers := int(cfg.EmbeddingWorkers)
+	return cfg.Ranks > foldAbove && workers >= foldWorkersMin && p.EWHostCount >= workers &&
+		p.Cluster.AcceleratorsPerServer <= foldServerMax
 }
 
 // foldable reports whether the ranks of a job are alike and no option asks for each of them, and the rule is
@@ -152,25 +157,22 @@ func (f *folding) roleOf(w *simulation, index, rank, step int32) int32 {
 	if f == nil {
 		return index
 	}
-	all, at := f.config, w.instances[index].at
-	switch at.Role {
-	case msg.EmbeddingWorker:
-		if rank < 0 {
-			return index
-		}
-		return 1 + int32((int64(step)*int64(all.Ranks)+int64(rank))%int64(all.EmbeddingWorkers))
-	case msg.EmbeddingPS:
-		return 1 + all.EmbeddingWorkers + at.Index
-	case msg.NNWorker:
-		return 2 + all.EmbeddingWorkers + rank
-	case msg.DensePS:
-		return 2 + all.EmbeddingWorkers + all.Ranks + at.Index
+	at := w.instances[index].at
+	switch {
+	case at.Role == msg.EmbeddingWorker && rank < 0:
+		return index
+	case at.Role == msg.EmbeddingWorker:
+		at = f.config.WorkerOf(rank, step)
+	case at.Role == msg.NNWorker:
+		at.Index = rank
 	}
-	return index
+	i, _ := f.roster.Index(at)
+	return int32(i)
 }
 
 // stalenessOfAll returns the staleness of the reads of simulated ranks, in batches and updates of all ranks.
-// Members of a class do everything at the same time.
+// Members of a class do everything at the same time: with n other batches outstanding there are n+1, each for
+// mean of them, of which one is the batch itself. Of updates, those of its own class are half done.
 func (f *folding) stalenessOfAll(s *pace.Staleness) pace.Staleness {
 	all := *s
 	all.Inflight, all.Dense = histogram.Histogram{}, histogram.Histogram{}

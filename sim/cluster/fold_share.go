@@ -19,8 +19,8 @@ type share struct{ work, threads float64 }
 var whole = share{1, 1}
 
 // shareOf returns the share of a piece of work or a message for the batch of a rank on the host of a role.
-// The
-// time of the piece has a random factor. Threads is how many pieces at most are in service at once; 0: all.
+// The time of the piece has a random factor. Threads is how many pieces at most are in service at once; 0:
+// all.
 func (f *folding) shareOf(at *place, rank int32, factor, threads float64) share {
 	if f == nil || rank < 0 || f.ranks[rank].size == 1 {
 		return whole

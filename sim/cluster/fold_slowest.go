@@ -142,8 +142,8 @@ func (w *simulation) chainLinks(c chain) (links []chainLink) {
 
 // linkJitter returns the random factor that one of the job's ranks has at a link of a chain.
 func (w *simulation) linkJitter(l *chainLink, rank, step int32) float64 {
-	worker, ps := int32(1), 1+w.config.EmbeddingWorkers // simulated roles of the kind
-	nn := ps + w.config.EmbeddingPSs
+	first := func(r msg.Role) int32 { return w.roleIndex(msg.Address{Role: r}) }
+	worker, ps, nn := first(msg.EmbeddingWorker), first(msg.EmbeddingPS), first(msg.NNWorker)
 	switch l.message {
 	case msg.Rows:
 		return w.messageFactor(ps, worker, rank, step, l.message)

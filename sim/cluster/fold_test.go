@@ -11,6 +11,7 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 	"tandem/sim/cost"
 	"tandem/sim/station"
@@ -153,7 +154,7 @@ func TestEveryRankIsInOneClass(test *testing.T) {
 		fold := rapid.SampledFrom([]int{0, 8, 128}).Draw(t, "to")
 		f := foldingOf(test, s, job.Hybrid, ranks, Options{fold: fold})
 		if f == nil {
-			if fold == 0 && ranks > foldAbove && s.AcceleratorsPerServer <= foldServer {
+			if fold == 0 && ranks > foldAbove && s.AcceleratorsPerServer <= foldServerMax {
 				t.Fatalf("%d ranks are not folded", ranks)
 			}
 			return
@@ -339,5 +340,29 @@ func TestPooledEWsHaveACardAndAConnectionEach(t *testing.T) {
 			t.Errorf("%v to %v: at most %v, want %v", s.instances[c.from].at, s.instances[c.to].at, limit,
 				c.limit)
 		}
+	}
+}
+
+// Of the reads of a class of four, each has the outstanding batches of all four members but its own, and the
+// updates of all members of other classes, and of those of its own that came before it.
+func TestStalenessOfClasses(t *testing.T) {
+	const members, classes = 4, 6
+	f := &folding{mean: members}
+	var of pace.Staleness
+	of.Inflight.AddCount(classes, 10)
+	of.Dense.AddCount(classes, 10)
+	sum := 0
+	for before := range members {
+		sum += members*classes + before
+	}
+	all := f.stalenessOfAll(&of)
+	if got := all.Inflight.Max(); got != members*(classes+1)-1 {
+		t.Errorf("%d batches outstanding", got)
+	}
+	if got, want := float64(all.Dense.Max()), float64(sum)/members; math.Abs(got-want) > 0.5 {
+		t.Errorf("%v updates, want %v", got, want)
+	}
+	if all.Inflight.Count() != 10 || all.Dense.Count() != 10 {
+		t.Errorf("%d and %d reads", all.Inflight.Count(), all.Dense.Count())
 	}
 }

@@ -71,9 +71,8 @@ type place struct {
 	service cost.Service
 	device  int // of cost.Resolved.Devices, for a rank
 	// own says that a role that stands for several ranks is on the host of one of them; others see the
-	// messages of all. pool is that of the host.
-	own  bool
-	pool float64
+	// messages of all.
+	own bool
 	// threads is how many of the service threads of a role a piece of work has that stands for several; 0:
 	// as many as it can use.
 	threads float64
@@ -84,7 +83,7 @@ var single = cost.Service{Threads: 1, Width: 1}
 
 // placeOn returns the place of a role of its own.
 func placeOn(host int32, s cost.Service) place {
-	return place{host: host, instancesHere: 1, instances: 1, stripe: 1, service: s, pool: 1}
+	return place{host: host, instancesHere: 1, instances: 1, stripe: 1, service: s}
 }
 
 // topology is who runs where.
@@ -116,7 +115,7 @@ func newTopology(p *cost.Prices, r rates, cfg *role.Config, f *folding) (*topolo
 	loader := t.addHosts(loaderHosts, p.LoaderHost,
 		p.Hosts("loader", p.Cluster.Loaders.Zone, p.LoaderHost, p.LoaderHostCount), 1)
 	t.places = append(t.places, place{
-		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount), pool: 1,
+		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount),
 		service: cost.Service{Threads: 1, Width: p.LoaderHost.Cores,
 			Jitter: float64(p.System.Loader.Jitter.Mid)},
 	})
@@ -125,7 +124,7 @@ func newTopology(p *cost.Prices, r rates, cfg *role.Config, f *folding) (*topolo
 		t.places = append(t.places, place{
 			host: t.addHosts(parameterHosts, p.PSHost,
 				p.Hosts("PS", p.Cluster.EmbeddingPSs.Zone, p.PSHost, 1), 1),
-			instancesHere: p.EmbeddingPSs.PerHost, instances: p.Plan.Servers(), stripe: 1, pool: 1,
+			instancesHere: p.EmbeddingPSs.PerHost, instances: p.Plan.Servers(), stripe: 1,
 			service: p.PSService,
 		})
 	} else {
@@ -176,7 +175,6 @@ func (t *topology) addWorkers(p *cost.Prices, workers int, f *folding) {
 		p.Hosts("EW", p.Cluster.EmbeddingWorkers.Zone, p.EWHost, hosts), hosts)
 	for i := range workers {
 		on := placeOn(first+int32(i%hosts), p.EWService)
-		on.pool = pool
 		t.places = append(t.places, on)
 		if f != nil {
 			t.poolHosts(on.host, pool)

@@ -155,7 +155,7 @@ func (m *measurement) endStep(w *simulation, step int32) {
 // measurement if no further window is needed.
 func (m *measurement) mark(w *simulation, ended int32) {
 	m.marks = append(m.marks, mark{w.stations.Snapshot(w.clock.Now()), traffic{w.messages, w.sent,
-		w.trades.exchange}})
+		w.rowExchanges.sent}})
 	m.last = m.warmUp + ended*m.window
 	m.first = m.last - min(ended, 2)*m.window
 	m.settled = ended > 1 && math.Abs(m.drift()) < agreement

@@ -43,7 +43,7 @@ type crossing struct {
 // pathOf returns the path of a message that is sent on a way to, or by, many instances in all, and stands for
 // a number of messages for ranks of a class. It is valid until the next call.
 func (t *topology) pathOf(on *way, source, target *place, many int, class float64) []fabric.Hop {
-	sent, received := source.copies(many)*source.wires(class), target.copies(many)*target.wires(class)
+	sent, received := source.copies(many)*t.wires(source, class), target.copies(many)*t.wires(target, class)
 	t.path = t.path[:0]
 	for i := range on.crossings {
 		c := &on.crossings[i]
@@ -63,11 +63,11 @@ func (t *topology) pathOf(on *way, source, target *place, many int, class float6
 
 // wires returns how often the cards of a place's host carry a message that stands for those of a class of
 // ranks.
-func (p *place) wires(class float64) float64 {
+func (t *topology) wires(p *place, class float64) float64 {
 	if p.own {
 		return 1
 	}
-	return class / p.pool
+	return class / t.hosts[p.host].pool
 }
 
 // way returns the way from the host of one role to that of another.

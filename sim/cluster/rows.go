@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/protocol/role"
@@ -28,13 +27,13 @@ func checkRowsOnGPU(h *cost.Hardware, t *job.Job, numerics bool) error {
 	return nil
 }
 
-// trades are the exchanges of rows between ranks that have them together.
-type trades struct {
-	plans    map[unit.Bytes]topo.Plan
-	waiting  []int32    // tasks of the ranks that have come to the next exchange
-	most     unit.Bytes // that one of these sends, as the fullest rank receives it
-	after    unit.Tick  // the time of the hosts before the first byte
-	exchange unit.Bytes // sent so far, the parts for the senders themselves included
+// rowExchanges are the exchanges of rows between ranks that have them together.
+type rowExchanges struct {
+	plans   map[unit.Bytes]topo.Plan
+	waiting []int32    // tasks of the ranks that have come to the next exchange
+	most    unit.Bytes // that one of these sends, as the fullest rank receives it
+	after   unit.Tick  // the time of the hosts before the first byte
+	sent    unit.Bytes // so far, the parts for the senders themselves included
 }
 
 // The stages of a forward pass with rows on accelerators: of a rank alone, and of several.
@@ -48,10 +47,10 @@ const (
 	findLaunch int32 = iota
 	findCopy
 	findRows
-	tradeSigns
+	exchangeSigns
 	answerLaunch
 	answerRows
-	tradeValues
+	exchangeValues
 	poolLaunch
 	poolRows // and the pass of the dense network
 	sharedStages
@@ -91,14 +90,14 @@ func (w *simulation) forwardWithRows(i int32) {
 		w.copyStaged(i, rows.Staged)
 	case findRows:
 		w.compute(i, rows.Find.Kernels)
-	case tradeSigns:
-		w.trade(i, rows.Signs, rows.Fullest, rows.BeforeSigns)
+	case exchangeSigns:
+		w.joinExchange(i, rows.Signs, rows.Fullest, rows.BeforeSigns)
 	case answerLaunch:
 		w.launchFor(i, rows.Answer.Host)
 	case answerRows:
 		w.compute(i, rows.Answer.Kernels)
-	case tradeValues:
-		w.trade(i, rows.Values, rows.Fullest, rows.BeforeValues)
+	case exchangeValues:
+		w.joinExchange(i, rows.Values, rows.Fullest, rows.BeforeValues)
 	case poolLaunch:
 		w.launchFor(i, rows.Pool.Host+b.ForwardHost)
 	case poolRows:
@@ -121,11 +120,11 @@ func (w *simulation) copyStaged(i int32, bytes unit.Bytes) {
 	w.serve(i, &w.accelerators[work.Rank].copyIn, copyEngines, w.copyTime(bytes, jitter), jitter)
 }
 
-// trade has a rank come to an exchange in which it sends some bytes, and receives Fullest times as many if it
-// owns most rows. The exchange begins with the last rank, after some time of the hosts, and ends for all at
-// once.
-func (w *simulation) trade(i int32, bytes unit.Bytes, fullest float64, after unit.Tick) {
-	x := &w.trades
+// joinExchange has a rank come to an exchange in which it sends some bytes, and receives fullest times as
+// many if it owns most rows. The exchange begins with the last rank, after some time of the hosts, and ends
+// for all at once.
+func (w *simulation) joinExchange(i int32, bytes unit.Bytes, fullest float64, after unit.Tick) {
+	x := &w.rowExchanges
 	w.tasks[i].activities++
 	x.waiting = append(x.waiting, i)
 	x.expect(bytes, fullest, after)
@@ -134,24 +133,24 @@ func (w *simulation) trade(i int32, bytes unit.Bytes, fullest float64, after uni
 	}
 	w.cause = w.traces[i].path
 	work := role.Work{Rank: -1, Step: w.tasks[i].work.Step}
-	w.proceed(w.openTask(task{kind: trading, role: -1, work: work}))
+	w.proceed(w.openTask(task{kind: exchangingRows, role: -1, work: work}))
 }
 
 // expect adds what a rank sends.
-func (x *trades) expect(bytes unit.Bytes, fullest float64, after unit.Tick) {
+func (x *rowExchanges) expect(bytes unit.Bytes, fullest float64, after unit.Tick) {
 	x.most = max(x.most, unit.Bytes(float64(bytes)*fullest))
 	x.after = max(x.after, after)
-	x.exchange += bytes
+	x.sent += bytes
 }
 
-// tradeStage begins the present stage of an exchange and reports whether it was the last.
-func (w *simulation) tradeStage(i int32) (ended bool) {
-	if w.tasks[i].stage < tradeStages {
+// exchangeStage begins the present stage of an exchange and reports whether it was the last.
+func (w *simulation) exchangeStage(i int32) (ended bool) {
+	if w.tasks[i].stage < exchangeStages {
 		w.moveRows(i, w.tasks[i].stage)
 		return false
 	}
-	waiting := slices.Clone(w.trades.waiting)
-	w.trades.waiting, w.trades.most, w.trades.after = w.trades.waiting[:0], 0, 0
+	waiting := slices.Clone(w.rowExchanges.waiting)
+	w.rowExchanges.waiting, w.rowExchanges.most, w.rowExchanges.after = w.rowExchanges.waiting[:0], 0, 0
 	for _, rank := range waiting {
 		w.traces[rank].path, w.traces[rank].until = w.traces[i].path, w.clock.Now()
 		w.tasks[rank].activities--
@@ -163,19 +162,19 @@ func (w *simulation) tradeStage(i int32) (ended bool) {
 	return true
 }
 
-// tradeStages is the number of stages of moveRows: waits of the hosts, the latency, and the bytes.
-const tradeStages = 3
+// exchangeStages is the number of stages of moveRows: waits of the hosts, the latency, and the bytes.
+const exchangeStages = 3
 
 // moveRows begins a stage of moving what the ranks have come to exchange.
 func (w *simulation) moveRows(i, stage int32) {
-	plan, now := w.exchangePlan(w.trades.most), w.clock.Now()
+	plan, now := w.exchangePlan(w.rowExchanges.most), w.clock.Now()
 	on := insideWire
 	if w.reduce.across != nil {
 		on = latency
 	}
 	switch stage {
 	case 0:
-		takes := w.rates.time(launcher, w.trades.after)
+		takes := w.rates.time(launcher, w.rowExchanges.after)
 		w.waitUntil(i, now+takes.Scale(w.reduceJitter(w.tasks[i].work.Step, -1)), launcher)
 	case 1:
 		w.waitUntil(i, now+w.rates.time(on, plan.Stages[0].Latency), on)
@@ -195,35 +194,28 @@ func (w *simulation) moveRows(i, stage int32) {
 
 // staysInside reports whether a flow leaves no server.
 func (w *simulation) staysInside(f *fabric.Flow) bool {
-	links := w.graph.Links()
-	return !slices.ContainsFunc(f.Path, func(h fabric.Hop) bool {
-		name := links[h.Link].Name
-		return !strings.Contains(name, "accelerator") && !strings.Contains(name, "host link")
-	})
+	return !slices.ContainsFunc(f.Path, func(h fabric.Hop) bool { return !w.graph.InsideNode(h.Link) })
 }
 
 // exchangePlan returns how ranks that each have some bytes for all ranks together exchange them: each sends
 // to every other, at the shares of the wires that the system's all-to-all reaches.
 func (w *simulation) exchangePlan(bytes unit.Bytes) *topo.Plan {
-	plan, known := w.trades.plans[bytes]
+	plan, known := w.rowExchanges.plans[bytes]
 	if !known {
 		c := &w.prices.System.Collectives
 		inside, across := &c.Inside, &c.Network
 		var err error
 		plan, err = w.graph.World().AllToAll(bytes, &topo.Pricing{
-			Algorithm: topo.Pairwise,
-			Inside: topo.Share{Large: inside.AllToAll.Mid, Half: inside.Half.Mid,
-				PerDoubling: float64(inside.PerDoubling.Mid)},
-			Across: topo.Share{Large: across.AllToAll.Mid, Half: across.Half.Mid,
-				PerDoubling: float64(across.PerDoubling.Mid)},
+			Algorithm: topo.Pairwise, Inside: inside.Wire(inside.AllToAll.Mid),
+			Across: across.Wire(across.AllToAll.Mid),
 		})
 		if err != nil {
 			panic(err) // the algorithm and the number of bytes are right
 		}
-		if w.trades.plans == nil {
-			w.trades.plans = map[unit.Bytes]topo.Plan{}
+		if w.rowExchanges.plans == nil {
+			w.rowExchanges.plans = map[unit.Bytes]topo.Plan{}
 		}
-		w.trades.plans[bytes] = plan
+		w.rowExchanges.plans[bytes] = plan
 	}
 	return &plan
 }
@@ -232,8 +224,8 @@ func (w *simulation) exchangePlan(bytes unit.Bytes) *topo.Plan {
 const (
 	sumLaunch int32 = iota
 	sumRows
-	tradeSums
-	updateLaunch = tradeSums + tradeStages
+	exchangeSums
+	updateLaunch = exchangeSums + exchangeStages
 	updateRows   = updateLaunch + 1
 	updateStages = updateRows + 1
 )
@@ -260,15 +252,15 @@ func (w *simulation) updateStage(i, stage int32) {
 		w.serveAll(i, launcher, func(rank int32) unit.Tick { return rows(rank).Update.Host })
 	case updateRows:
 		w.serveAll(i, kernels, func(rank int32) unit.Tick { return rows(rank).Update.Kernels })
-		w.trades.most, w.trades.after = 0, 0
+		w.rowExchanges.most, w.rowExchanges.after = 0, 0
 	default:
-		if stage == tradeSums {
+		if stage == exchangeSums {
 			for rank := range w.config.Ranks {
 				x := rows(rank)
-				w.trades.expect(x.Values, x.Fullest, x.BeforeSums)
+				w.rowExchanges.expect(x.Values, x.Fullest, x.BeforeSums)
 			}
 		}
-		w.moveRows(i, stage-tradeSums)
+		w.moveRows(i, stage-exchangeSums)
 	}
 }
 

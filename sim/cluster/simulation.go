@@ -40,7 +40,7 @@ type simulation struct {
 	barrier      *role.Reduction
 	reductions   *station.Lane // tasks of buckets under reduction or waiting for it
 	reducing     int           // number of these tasks
-	trades       trades
+	rowExchanges rowExchanges
 	connections  map[[2]int32]*connection // in use, by sender and receiver
 	unused       []*connection            // for the next pairs
 	stations     station.Registry

@@ -48,7 +48,7 @@ const (
 	delivering taskKind = iota
 	working
 	reducing
-	trading // rows between accelerators
+	exchangingRows // rows between accelerators
 )
 
 // openTask stores a task and returns its index.
@@ -99,8 +99,8 @@ func (w *simulation) proceed(i int32) {
 			ended = w.workStage(i)
 		case reducing:
 			ended = w.reduceStage(i)
-		case trading:
-			ended = w.tradeStage(i)
+		case exchangingRows:
+			ended = w.exchangeStage(i)
 		}
 		if ended {
 			return

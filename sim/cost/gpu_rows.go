@@ -45,13 +45,14 @@ type gpuBatch struct{ distinct, fresh float64 }
 
 // rowsOfRank describes the rows of a rank's GPU, and those of its batch, for kernels.
 type rowsOfRank struct {
-	own           device.Indexed // of the batch, in the rank's table; of several ranks, in a table of copies
-	asked         device.Indexed // that ranks ask for, in the rank's table
-	room          float64        // occurrences that there is room for
-	fullest       float64
-	copies        float64 // slots of the index of copies
-	bags          float64
-	passes, again int // of the sorts of own and asked
+	own     device.Indexed // of the batch, in the rank's table; of several ranks, in a table of copies
+	asked   device.Indexed // that ranks ask for, in the rank's table
+	room    float64        // occurrences that there is room for
+	fullest float64
+	copies  float64 // slots of the index of copies
+	bags    float64
+
+	ownPasses, askedPasses int // of the sorts of own and asked
 }
 
 // gpuRows returns the prices of a batch on an accelerator.
@@ -72,15 +73,15 @@ func (p *Prices) gpuRows(a *device.Accelerator, s *BatchSize) *GPURows {
 	if p.Job.Roles.Ranks == 1 {
 		g.Find = part(true, a.Pool(r.own, true), a.Number(r.own))
 		g.Find.Host += p.hashTime(s.rowOccurrences)
-		g.Update = part(true, a.Sort(r.own.Lookups, r.passes), a.Sum(r.own), a.Update(r.own))
+		g.Update = part(true, a.Sort(r.own.Lookups, r.ownPasses), a.Sum(r.own), a.Update(r.own))
 		return g
 	}
 	g.Find = part(false, a.ClearIndex(r.copies), a.Note(r.own), a.Number(r.own), a.Deal(r.own))
 	g.Find.Host += p.hashTime(s.rowOccurrences)
 	g.Answer = part(false, a.Answer(r.asked), a.Number(r.asked))
 	g.Pool = part(true, a.Pool(r.own, false))
-	g.Sum = part(false, a.Sort(r.own.Lookups, r.passes), a.Sum(r.own), a.Send(r.own))
-	g.Update = part(false, a.Sort(r.asked.Lookups, r.again), a.Sum(r.asked), a.Update(r.asked))
+	g.Sum = part(false, a.Sort(r.own.Lookups, r.ownPasses), a.Sum(r.own), a.Send(r.own))
+	g.Update = part(false, a.Sort(r.asked.Lookups, r.askedPasses), a.Sum(r.asked), a.Update(r.asked))
 	g.Update.Host += p.wakes(1) + p.HostLinkWire.Time(valueBytes) // what is not finite is seen
 	g.Signs = bytesOf(signBytes * r.own.Distinct)
 	g.Values = bytesOf(valueBytes * float64(r.own.Dim) * r.own.Distinct)
@@ -101,7 +102,7 @@ func (p *Prices) rowsOfRank(s *BatchSize) (r rowsOfRank) {
 	c, ranks, w := p.Job.RowsConfig(), p.Job.Roles.Ranks, p.Workload
 	r.room, r.bags = w.gpuRoom(s.Samples), float64(w.Slots)*float64(s.Samples)
 	held := float64(c.Most())
-	if rows := w.created(); rows > 0 {
+	if rows := w.RowsMade(); rows > 0 {
 		held = min(held, rows/float64(ranks))
 	}
 	groups := max(1, p.Job.GroupsPerRank())
@@ -112,7 +113,7 @@ func (p *Prices) rowsOfRank(s *BatchSize) (r rowsOfRank) {
 		Probes: probes(held, c.Most())}
 	group := (int(s.Samples) + groups - 1) / groups
 	r.own.Partial = min(named, float64(groups)*w.Distinct(group))
-	r.passes, r.fullest = passes(r.room), 1
+	r.ownPasses, r.fullest = passes(r.room), 1
 	if ranks == 1 {
 		return r
 	}
@@ -123,7 +124,7 @@ func (p *Prices) rowsOfRank(s *BatchSize) (r rowsOfRank) {
 	r.asked.Lookups, r.asked.Outputs, r.asked.Groups, r.asked.Partial = asked, asked, 1, asked
 	r.asked.Distinct = min(asked, w.Distinct(global)/float64(ranks)*r.fullest)
 	r.asked.New = newShare(w.Created, w.Trained/float64(global), w.Distinct(global)) * r.asked.Distinct
-	r.again = passes(roomFor(asked, w.bagRoom(s.Samples)*5/4))
+	r.askedPasses = passes(roomFor(asked, w.bagRoom(s.Samples)*5/4))
 	// Copies have no state. All are new, and that they are entered into the index is left out.
 	r.copies = float64(model.RowSlots(int(r.room)))
 	r.own.Probes, r.own.New, r.own.State = probes(distinct, int(r.room)), 0, 0
@@ -191,7 +192,7 @@ func roomFor(rows, room float64) float64 {
 // of a host share its cores, of which a rank can use one for each slot of each of its groups. A system that
 // does not say what an id takes has the price of its embedding workers.
 func (p *Prices) hashTime(named float64) unit.Tick {
-	const many = 1 << 16
+	const many = 1 << 16 // copiedAtOnce of package engine, below which one core hashes them
 	each := p.System.EmbeddingWorker.IDTime.Mid
 	if t := &p.System.NNWorker.SignTime; t.Given() {
 		each = t.Mid
@@ -227,7 +228,7 @@ func gpuRowsBytes(t *job.Job, w *Workload, samples int) (rows, batch, reserve un
 	c := t.RowsConfig()
 	batch = c.BatchBytes(int(w.gpuRoom(int32(samples))), w.Slots*samples, t.Roles.Ranks)
 	if t.SharesRowsOnGPUs() {
-		reserve = model.RowsReserve
+		reserve = model.NCCLReserve
 	}
 	return c.RowBytes() * unit.Bytes(c.Most()), batch, reserve
 }
@@ -243,11 +244,9 @@ func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
 			beside += fmt.Sprintf(" and %v for NCCL", reserve)
 		}
 		free := m.GPUHas - (m.GPU - rows)
-		return fmt.Errorf("cost: %d rows of %v (%d values, %d of optimizer state, %d bytes of sign, count "+
-			"and index) take %v, and %v of %v of an accelerator (%s) are free beside %s: %w; "+
-			"rows.capacity = %d would fit", c.Most(), c.RowBytes(), c.Dim, c.Optimizer.StateSize(c.Dim),
-			model.RowHeadBytes+model.RowSlotBytes*3/2, rows, free, m.GPUHas, r.Devices[m.device].Name, beside,
-			ErrGPUMemory, free/c.RowBytes())
+		return fmt.Errorf("cost: %s, and %v of %v of an accelerator (%s) are free beside %s: %w; "+
+			"rows.capacity = %d would fit", c.Needs(c.Most()), free, m.GPUHas, r.Devices[m.device].Name,
+			beside, ErrGPUMemory, free/c.RowBytes())
 	}
 	// Without the data, as in a plan, it is not known how many of the ids occur.
 	if room := float64(ranks) * float64(c.Most()); w.Created > room {
@@ -258,8 +257,8 @@ func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
 	return nil
 }
 
-// created returns the number of rows that a training makes: at most all that there are.
-func (w *Workload) created() float64 { return cmp.Or(w.Created, w.Rows) }
+// RowsMade returns the number of rows that a training makes: at most all that there are.
+func (w *Workload) RowsMade() float64 { return cmp.Or(w.Created, w.Rows) }
 
 // samplesOfRank returns the largest number of samples that a rank has of a global batch.
 func samplesOfRank(t *job.Job) int {

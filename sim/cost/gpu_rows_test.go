@@ -217,7 +217,7 @@ func TestMemoryOfRowsOnGPUs(t *testing.T) {
 		t.Errorf("%v more for 20,000 rows", more.GPU-before.GPU)
 	}
 	j.Roles.Ranks = 2
-	if two := MemoryUse(r, &j, layout, &w); two.GPU < before.GPU+model.RowsReserve {
+	if two := MemoryUse(r, &j, layout, &w); two.GPU < before.GPU+model.NCCLReserve {
 		t.Errorf("two GPUs keep %v less free for NCCL", before.GPU-two.GPU)
 	}
 	j.Rows.Capacity = 1_000_000_000

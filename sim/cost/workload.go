@@ -259,7 +259,7 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 			what += fmt.Sprintf(", %d rows", t.RowsConfig().Most())
 		}
 		if t.SharesRowsOnGPUs() {
-			what += fmt.Sprintf(", %v for NCCL", model.RowsReserve)
+			what += fmt.Sprintf(", %v for NCCL", model.NCCLReserve)
 		}
 		kind := ErrMemory
 		if t.HasRowsOnGPU() {

@@ -59,16 +59,11 @@ func newNetwork(c *Cluster, p *system.Profile, ranks int) (*network, error) {
 	}
 	inside, across := &p.Collectives.Inside, &p.Collectives.Network
 	list := protocols(&spec)
-	n.reduce = topo.Pricing{Protocols: list, Inside: share(inside.AllReduce.Mid, inside),
-		Across: share(across.AllReduce.Mid, across)}
-	n.exchange = topo.Pricing{Protocols: list, Inside: share(inside.AllToAll.Mid, inside),
-		Across: share(across.AllToAll.Mid, across), Relayed: min(1, p.Pipeline.Relayed.Mid)}
+	n.reduce = topo.Pricing{Protocols: list, Inside: inside.Wire(inside.AllReduce.Mid),
+		Across: across.Wire(across.AllReduce.Mid)}
+	n.exchange = topo.Pricing{Protocols: list, Inside: inside.Wire(inside.AllToAll.Mid),
+		Across: across.Wire(across.AllToAll.Mid), Relayed: min(1, p.Pipeline.Relayed.Mid)}
 	return n, nil
-}
-
-// share converts a system's shares of a wire.
-func share(large float64, s *system.CollectiveShares) topo.Share {
-	return topo.Share{Large: large, Half: s.Half.Mid, PerDoubling: float64(s.PerDoubling.Mid)}
 }
 
 // protocols returns NCCL's protocols. Latencies of hops are in proportion to those of the wires, which are

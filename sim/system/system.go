@@ -15,6 +15,7 @@ import (
 	"tandem/algo/unit"
 	"tandem/sim/param"
 	"tandem/sim/preset"
+	"tandem/sim/topo"
 )
 
 // The architectures of systems.
@@ -104,6 +105,12 @@ type CollectiveShares struct {
 	Half quantity.Value[unit.Bytes] `yaml:"half"`
 	// PerDoubling is the part of the share that is lost each time the number of servers doubles.
 	PerDoubling quantity.Value[quantity.Burden] `yaml:"per-doubling"`
+}
+
+// Wire returns the shares as those of a wire of which a collective reaches one for large messages: AllReduce
+// or AllToAll.
+func (s *CollectiveShares) Wire(large float64) topo.Share {
+	return topo.Share{Large: large, Half: s.Half.Mid, PerDoubling: float64(s.PerDoubling.Mid)}
 }
 
 // Messages is the cost of a message between roles at each of its two ends.

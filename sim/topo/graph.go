@@ -1,6 +1,7 @@
 package topo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -34,9 +35,10 @@ type group struct {
 type class struct {
 	group        *group
 	first, nodes int
-	accelerators int // of a node, in use
-	rack         int // the racks that the nodes are in
-	perRack      int // nodes of the class in each of these racks
+	accelerators int           // of a node, in use
+	rack         int           // the racks that the nodes are in
+	perRack      int           // nodes of the class in each of these racks
+	own          fabric.LinkID // the first
 	inside       fabric.LinkID
 	hostLinks    fabric.LinkID
 	cards, front fabric.LinkID
@@ -200,6 +202,7 @@ func (g *Graph) addNodes(s *group, rack, first, nodes, perRack int) {
 // addNodeLinks adds the links of the node of a class.
 func (g *Graph) addNodeLinks(c *class) {
 	s := c.group
+	c.own = fabric.LinkID(len(g.links))
 	if k := s.AcceleratorsPerNode; k > 1 {
 		switch s.Inside.Kind {
 		case InsideSwitch, InsideCubeMesh:
@@ -274,6 +277,14 @@ func (g *Graph) HostCards(node int) (list []fabric.LinkID) {
 		list = append(list, c.front+fabric.LinkID(2*card)+out)
 	}
 	return list
+}
+
+// InsideNode reports whether a link joins accelerators of a node, or these and the memory of its host.
+func (g *Graph) InsideNode(link fabric.LinkID) bool {
+	i, _ := slices.BinarySearchFunc(g.classes, link, func(c class, link fabric.LinkID) int {
+		return cmp.Compare(c.cards, link+1)
+	})
+	return i < len(g.classes) && g.classes[i].own <= link
 }
 
 // Nodes returns the number of nodes of all groups.

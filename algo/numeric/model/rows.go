@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/table"
@@ -22,16 +24,23 @@ type RowsConfig struct {
 	Memory   unit.Bytes
 }
 
-// The bytes of a row in the memory of a device beside its values and its state: its sign with a count, and
-// the slots of the index for it, of which there are half as many again as rows.
-const (
-	RowHeadBytes = 12
-	RowSlotBytes = 16
-)
+// RowSlotBytes are the bytes of a slot of the index on a device, which has half as many again as rows.
+const RowSlotBytes = 16
+
+// rowBeside are the bytes of a row on a device beside its values and its state: its sign with a count, and
+// the slots of the index for it.
+const rowBeside = 12 + RowSlotBytes*3/2
 
 // RowBytes returns the memory that a device takes for each row.
 func (c *RowsConfig) RowBytes() unit.Bytes {
-	return unit.Bytes(4*(c.Dim+c.Optimizer.StateSize(c.Dim)) + RowHeadBytes + RowSlotBytes + RowSlotBytes/2)
+	return unit.Bytes(4*(c.Dim+c.Optimizer.StateSize(c.Dim)) + rowBeside)
+}
+
+// Needs says in words what memory a number of rows take.
+func (c *RowsConfig) Needs(rows int) string {
+	each := c.RowBytes()
+	return fmt.Sprintf("%d rows of %v (%d values, %d of optimizer state, %d bytes of sign, count and index) "+
+		"take %v", rows, each, c.Dim, c.Optimizer.StateSize(c.Dim), rowBeside, each*unit.Bytes(rows))
 }
 
 // RowSlots returns the number of slots of an index, of which two thirds are in use when it has a number of
@@ -70,9 +79,9 @@ func (c *RowsConfig) BatchBytes(named, bags, ranks int) unit.Bytes {
 	return unit.Bytes(4 * words)
 }
 
-// RowsReserve is what each of several devices leaves free for the library that connects them, which does not
-// say before how much it takes.
-const RowsReserve unit.Bytes = 512 << 20
+// NCCLReserve is what each of several devices leaves free for the library that connects them, which does not
+// say before how much it takes: a guess.
+const NCCLReserve unit.Bytes = 512 << 20
 
 // RowHolder is a Replica that can hold embedding rows.
 type RowHolder interface {

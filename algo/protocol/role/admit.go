@@ -128,12 +128,12 @@ func Admit(cfg *Config, m msg.Message) error {
 		return refuse("to", "the message is about rank %d", m.Rank)
 	case m.Step < 0 || m.Step > steps:
 		return refuse("step", "%d, want 0 to %d", m.Step, steps)
-	case m.From.Role == msg.EmbeddingWorker && m.From != cfg.workerOf(m.Rank, m.Step):
+	case m.From.Role == msg.EmbeddingWorker && m.From != cfg.WorkerOf(m.Rank, m.Step):
 		return refuse("from", "batch of rank %d and step %d belongs to %v", m.Rank, m.Step,
-			cfg.workerOf(m.Rank, m.Step))
-	case m.To.Role == msg.EmbeddingWorker && m.To != cfg.workerOf(m.Rank, m.Step):
+			cfg.WorkerOf(m.Rank, m.Step))
+	case m.To.Role == msg.EmbeddingWorker && m.To != cfg.WorkerOf(m.Rank, m.Step):
 		return refuse("to", "batch of rank %d and step %d belongs to %v", m.Rank, m.Step,
-			cfg.workerOf(m.Rank, m.Step))
+			cfg.WorkerOf(m.Rank, m.Step))
 	case m.Floor < 0 || m.Floor > floors:
 		return refuse("floor", "%d, want 0 to %d", m.Floor, floors)
 	case m.Samples < 0 || m.Samples > m.StepSamples:

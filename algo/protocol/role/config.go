@@ -118,9 +118,9 @@ func (c *Config) pushBytes(densePS int32) unit.Bytes {
 // coordinated reports whether the run has a coordinator.
 func (c *Config) coordinated() bool { return c.Rule.Dense().Coordinator }
 
-// workerOf returns the EW of a batch: round robin in the order in which the data loader deals out the
+// WorkerOf returns the EW of a batch: round robin in the order in which the data loader deals out the
 // batches, over the EWs that do not share the process of the rank.
-func (c *Config) workerOf(rank, step int32) msg.Address {
+func (c *Config) WorkerOf(rank, step int32) msg.Address {
 	batch, all := int64(step)*int64(c.Ranks)+int64(rank), c.EmbeddingWorkers
 	if c.ProcessOf == nil {
 		return embeddingWorker(int32(batch % int64(all)))

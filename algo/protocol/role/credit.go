@@ -146,7 +146,7 @@ func (c *Credit) Received(m msg.Message) {
 	for _, kind := range settledBy[m.Kind] {
 		to := m.From
 		if kind == msg.IDFeatures {
-			to = c.cfg.workerOf(m.Rank, m.Step)
+			to = c.cfg.WorkerOf(m.Rank, m.Step)
 		}
 		c.settle(requestKey{kind, to, m.Rank, m.Step})
 	}

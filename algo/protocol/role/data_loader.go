@@ -220,7 +220,7 @@ func (l *DataLoader) readNext(first, end int32, out *Outputs) {
 }
 
 func (l *DataLoader) sendIDs(b *loadedBatch, rank int32, out *Outputs) {
-	l.send(b, msg.IDFeatures, l.cfg.workerOf(rank, b.step), rank, b.result.IDBytes[rank], out)
+	l.send(b, msg.IDFeatures, l.cfg.WorkerOf(rank, b.step), rank, b.result.IDBytes[rank], out)
 }
 
 func (l *DataLoader) sendSamples(b *loadedBatch, rank int32, out *Outputs) {

@@ -195,7 +195,7 @@ func (p *EmbeddingPS) acknowledge(rank, step int32, out *Outputs) {
 // messageToWorker returns a message to the EW of a batch, without kind.
 func (p *EmbeddingPS) messageToWorker(rank, step int32) msg.Message {
 	return msg.Message{
-		From: p.Address(), To: p.cfg.workerOf(rank, step), Rank: rank, Step: step, Bytes: msg.HeaderBytes,
+		From: p.Address(), To: p.cfg.WorkerOf(rank, step), Rank: rank, Step: step, Bytes: msg.HeaderBytes,
 	}
 }
 

@@ -230,15 +230,15 @@ func (w *NNWorker) issueLookups(now unit.Tick, out *Outputs) {
 }
 
 func (w *NNWorker) requestEmbeddings(b *trainingBatch, out *Outputs) {
-	w.send(out, msg.GetEmbeddings, w.cfg.workerOf(w.rank, b.step), b.step, b, 0)
+	w.send(out, msg.GetEmbeddings, w.cfg.WorkerOf(w.rank, b.step), b.step, b, 0)
 }
 
 func (w *NNWorker) sendGradients(b *trainingBatch, out *Outputs) {
 	if b.dropped {
-		w.send(out, msg.DropBatch, w.cfg.workerOf(w.rank, b.step), b.step, nil, 0)
+		w.send(out, msg.DropBatch, w.cfg.WorkerOf(w.rank, b.step), b.step, nil, 0)
 		return
 	}
-	w.send(out, msg.PutGradients, w.cfg.workerOf(w.rank, b.step), b.step, b, b.gradBytes)
+	w.send(out, msg.PutGradients, w.cfg.WorkerOf(w.rank, b.step), b.step, b, b.gradBytes)
 }
 
 func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b *trainingBatch,

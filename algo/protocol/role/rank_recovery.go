@@ -85,7 +85,7 @@ func (w *NNWorker) receiveSamplesAsked(m msg.Message, out *Outputs) {
 
 // askKept asks the EW whether it has the gradients of a batch of an earlier incarnation.
 func (w *NNWorker) askKept(b *trainingBatch, out *Outputs) {
-	w.send(out, msg.AskKept, w.cfg.workerOf(w.rank, b.step), b.step, nil, 0)
+	w.send(out, msg.AskKept, w.cfg.WorkerOf(w.rank, b.step), b.step, nil, 0)
 }
 
 // forgetBefore lets data loader and EWs forget the batches before a step that are done.

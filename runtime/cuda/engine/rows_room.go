@@ -65,18 +65,15 @@ func checkRoomForRows(d *device, t *trainer, c model.ReplicaConfig) error {
 	rest := free - unit.Bytes(replicaBytes(d, t, alone, c.SamplesMax)+rounded)
 	beside, all := "the network", ""
 	if c.Ranks > 1 {
-		rest -= model.RowsReserve // what NCCL lacks shows before the first step, too
-		beside += fmt.Sprintf(" and %v for NCCL", model.RowsReserve)
+		rest -= model.NCCLReserve // what NCCL lacks shows before the first step, too
+		beside += fmt.Sprintf(" and %v for NCCL", model.NCCLReserve)
 	}
 	if most := int(rest / each); most >= 1 && c.Rows.Capacity > most {
 		if c.Ranks > 1 {
 			all = fmt.Sprintf(", %d rows on %d GPUs", c.Ranks*most, c.Ranks)
 		}
-		states, other := c.Rows.Optimizer.StateSize(c.Rows.Dim), model.RowHeadBytes+model.RowSlotBytes*3/2
-		return fmt.Errorf("cuda:%d: %d rows of %v (%d values, %d of optimizer state, %d bytes of sign, "+
-			"count and index) take %v, and %v of %v are free beside %s; rows.capacity = %d would fit%s",
-			d.Info().Ordinal, c.Rows.Capacity, each, c.Rows.Dim, states, other,
-			each*unit.Bytes(c.Rows.Capacity), rest, total, beside, most, all)
+		return fmt.Errorf("cuda:%d: %s, and %v of %v are free beside %s; rows.capacity = %d would fit%s",
+			d.Info().Ordinal, c.Rows.Needs(c.Rows.Capacity), rest, total, beside, most, all)
 	}
 	return nil
 }
