@@ -3,11 +3,13 @@ package build
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // write makes a module whose program prints a text.
@@ -28,7 +30,9 @@ func TestProgramFollowsItsSource(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
 	file := filepath.Join(folder, "a", "program")
-	for _, want := range []string{"one", "one", "two", "one"} {
+	run := time.Now().UnixNano() // so that no earlier run has left the programs in Go's cache
+	for _, name := range []string{"one", "one", "two", "one"} {
+		want := fmt.Sprint(name, " of run ", run)
 		write(t, folder, `"`+want+`"`)
 		if err := Program(t.Context(), file, "."); err != nil {
 			t.Fatal(err)
