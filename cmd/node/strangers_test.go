@@ -33,8 +33,12 @@ import (
 
 var soak = flag.Duration("soak", time.Minute, "with -long, let strangers disturb a run for that long")
 
-// strangersMax is the number of connections that strangers hold, or are about to open again.
+// strangersMax is the number of strangers. Each holds a connection, or is about to open one again.
 const strangersMax = 1000
+
+// openedMin is how many connections strangers open to each of the three processes at least: a quarter of them
+// begin in the first two seconds.
+const openedMin = strangersMax / 3 / 4
 
 // soakJob returns a job of some steps in sync. Messages between its roles take up to 20 ms longer if it is
 // paced, so that it lasts without computing much, and travel by TCP.
@@ -171,7 +175,24 @@ func (e elder) call(ctx context.Context, address string, role []msg.Address) err
 type crowd struct {
 	ctx           context.Context
 	all           sync.WaitGroup
-	opened, calls atomic.Int64 // connections, and calls of elders
+	opened, calls map[string]*atomic.Int64 // connections, and calls of elders, by their target
+}
+
+// newCrowd returns a crowd without strangers.
+func newCrowd(ctx context.Context, targets []string) *crowd {
+	c := &crowd{ctx: ctx, opened: map[string]*atomic.Int64{}, calls: map[string]*atomic.Int64{}}
+	for _, target := range targets {
+		c.opened[target], c.calls[target] = new(atomic.Int64), new(atomic.Int64)
+	}
+	return c
+}
+
+// total is the number of connections and calls so far.
+func (c *crowd) total() (total int64) {
+	for target, opened := range c.opened {
+		total += opened.Load() + c.calls[target].Load()
+	}
+	return total
 }
 
 // add adds a stranger that does something once in some seconds.
@@ -189,14 +210,17 @@ func (c *crowd) add(i int, do func(r *rand.Rand)) {
 	})
 }
 
-// on makes a stranger open a connection to an address.
-func (c *crowd) on(address string, s stranger) func(*rand.Rand) {
+// on makes a stranger open a connection to a target at its address.
+func (c *crowd) on(t *testing.T, target, address string, s stranger) func(*rand.Rand) {
 	return func(r *rand.Rand) {
 		conn, err := new(net.Dialer).DialContext(c.ctx, "tcp", address)
 		if err != nil {
-			return // the context has ended
+			if c.ctx.Err() == nil {
+				t.Errorf("a stranger cannot connect with %s: %v", target, err)
+			}
+			return
 		}
-		c.opened.Add(1)
+		c.opened[target].Add(1)
 		defer context.AfterFunc(c.ctx, func() { conn.Close() })()
 		defer conn.Close()
 		s(conn, r)
@@ -213,6 +237,9 @@ type use struct {
 func useOf(t *testing.T, n *node) use {
 	t.Helper()
 	found := regexp.MustCompile(`metrics are at (\S+)`).FindStringSubmatch(n.stderr.String())
+	if found == nil {
+		t.Fatalf("%q has no address of metrics:\n%s", n.Args, n.stderr.String())
+	}
 	response, err := http.Get(found[1])
 	if err != nil {
 		t.Fatalf("the run has ended before its strangers: %v\n%s", err, n.stderr.String())
@@ -233,6 +260,9 @@ func useOf(t *testing.T, n *node) use {
 			u.goroutines = v
 		case strings.HasPrefix(name, "tandem_refused_total"):
 			reason := regexp.MustCompile(`reason="(.*)"} (\S+)`).FindStringSubmatch(line)
+			if reason == nil {
+				t.Fatalf("%q has no reason", line)
+			}
 			v, _ = strconv.ParseFloat(reason[2], 64)
 			u.refused += v
 			u.reasons[reason[1]] += v
@@ -304,7 +334,7 @@ func disturb(t *testing.T, all map[string]*node, file, certificates string) {
 	targets := slices.Sorted(maps.Keys(roleOf))
 	ctx, cancel := context.WithTimeout(t.Context(), *soak)
 	defer cancel()
-	c := &crowd{ctx: ctx}
+	c := newCrowd(ctx, targets)
 	before := map[string]use{}
 	for _, target := range targets {
 		before[target] = useOf(t, all[target])
@@ -332,16 +362,21 @@ func disturb(t *testing.T, all map[string]*node, file, certificates string) {
 			after[target] = useOf(t, all[target])
 			counted += after[target].refused - before[target].refused
 		}
-		if counted >= float64(c.opened.Load()+c.calls.Load()) || time.Now().After(deadline) {
+		if counted >= float64(c.total()) || time.Now().After(deadline) {
 			break
 		}
 	}
-	t.Logf("%v: %d connections of strangers and %d calls of an older run; %.0f refusals", *soak,
-		c.opened.Load(), c.calls.Load(), counted)
-	if counted < float64(c.opened.Load()+c.calls.Load()) {
+	t.Logf("%v: %d connections of strangers and calls of an older run; %.0f refusals", *soak, c.total(),
+		counted)
+	if counted < float64(c.total()) {
 		t.Error("strangers were not counted")
 	}
 	for _, target := range targets {
+		opened, calls := c.opened[target].Load(), c.calls[target].Load()
+		t.Logf("%s: %d connections of strangers, %d calls of an older run", target, opened, calls)
+		if opened < openedMin || calls == 0 {
+			t.Errorf("strangers have hardly disturbed %s: want %d connections, and a call", target, openedMin)
+		}
 		b, a, m := before[target], after[target], most[target]
 		t.Logf("%s: resident %.1f MiB before, at most %.1f in the first third and %.1f in the last, %.1f "+
 			"after; goroutines %.0f before, %.0f after; refused %v", target, b.resident/(1<<20), m[0]/(1<<20),
@@ -398,7 +433,7 @@ func (c *crowd) gather(t *testing.T, all map[string]*node, targets []string, fil
 		target := targets[i%len(targets)]
 		address := all[target].listens(t)
 		if kind := i / len(targets) % (len(kinds) + 1); kind < len(kinds) {
-			c.add(i, c.on(address, kinds[kind]))
+			c.add(i, c.on(t, target, address, kinds[kind]))
 			continue
 		}
 		c.add(i, func(*rand.Rand) {
@@ -406,7 +441,7 @@ func (c *crowd) gather(t *testing.T, all map[string]*node, targets []string, fil
 				t.Errorf("%s has let in a member of an older run", target)
 			}
 			if c.ctx.Err() == nil {
-				c.calls.Add(1)
+				c.calls[target].Add(1)
 			}
 		})
 	}

@@ -15,11 +15,9 @@
 //
 //   - Listed mutants are mistakes that once survived (listed.go). All must be killed.
 //   - Others are drawn by a seed from all places to which an operator applies. Of those in the core, the
-//     numerics, replay and the metrics 95 % must be killed. Subjects (plan.go) states how many are drawn from
-//     each package, and which tests of other packages run if the package's own tests pass.
-//   - Of those in transport, checkpoints, exports, data sets, the server and the simulator 90 % must be
-//     killed. Areas (areas.go) states how many are drawn from each area, and which tests run if the package's
-//     own pass.
+//     numerics, replay and the metrics 95 % must be killed, of those in transport, checkpoints, exports, data
+//     sets, the server and the simulator 90 %. Core and Outside (plan.go) state how many are drawn from each
+//     area, and which tests of other packages run if the package's own tests pass.
 //   - A mutant leaves the draw only with a proof that it behaves as the original (equivalents.go). The next
 //     one of the draw takes its place.
 //

@@ -95,8 +95,7 @@ func Equivalents() []Equivalent {
 			File: "algo/numeric/collective/tree.go", Before: "for k := 0; k+span < n; k += 2 * span {",
 			After: "for k := 0; k+span < n; k += 2 {",
 			Proof: "All additions of the original happen, in its order; those besides change buffers at " +
-				"odd multiples of a span " +
-				"that has been added up, which are scratch.",
+				"odd multiples of a span that has been added up, which are scratch.",
 		},
 		{
 			File: "algo/numeric/opt/dense.go", Before: "sweepTask  = 64 * sweepBlock",
@@ -136,9 +135,8 @@ func Equivalents() []Equivalent {
 			File: "algo/exec/replay/mail.go", Before: "if m.Step <= b.newest[m.Rank] {",
 			After: "if m.Step < b.newest[m.Rank] {",
 			Proof: "For the newest step itself the mutant looks for messages to drop once more. There are " +
-				"none: since the " +
-				"step became the newest, put has kept no old message that is not to come, and received has " +
-				"dropped each that came.",
+				"none: since the step became the newest, put has kept no old message that is not to come, " +
+				"and received has dropped each that came.",
 		},
 		{
 			File: "algo/protocol/role/admit.go", Before: "return 0, true", After: "return (0 + 1), true",

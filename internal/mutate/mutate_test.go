@@ -32,7 +32,7 @@ const scoreLeast, outsideLeast = 95, 90
 
 func TestMutantsAreKilled(t *testing.T) {
 	if !*long {
-		t.Skip("takes most of an hour: use -long")
+		t.Skip("runs the tests for hundreds of mutants: use -long")
 	}
 	runner := &Runner{Root: root, Scratch: t.TempDir()}
 	var listed, core, outside []Result
@@ -40,15 +40,13 @@ func TestMutantsAreKilled(t *testing.T) {
 		listed = runListed(t, runner)
 	}
 	if inParts("core") {
-		for _, s := range Subjects() {
-			core = append(core, runDraw(t, runner, drawn{s.Name(), []string{s.Folder}, s.Count,
-				func(string) []Target { return s.Targets() }})...)
+		for _, a := range Core() {
+			core = append(core, runDraw(t, runner, a)...)
 		}
 	}
 	if inParts("outside") {
-		for _, a := range Areas() {
-			outside = append(outside, runDraw(t, runner, drawn{a.Name, a.Folders, a.Count,
-				func(folder string) []Target { return a.Targets(root, folder) }})...)
+		for _, a := range Outside() {
+			outside = append(outside, runDraw(t, runner, a)...)
 		}
 	}
 	if len(listed)+len(core)+len(outside) == 0 {
@@ -85,8 +83,10 @@ func mustScore(t *testing.T, part string, results []Result, least float64) {
 // runListed runs the listed mutants.
 func runListed(t *testing.T, runner *Runner) []Result {
 	targets := map[string][]Target{}
-	for _, s := range Subjects() {
-		targets[s.Folder] = s.Targets()
+	for _, a := range Core() {
+		for _, folder := range a.Folders {
+			targets[folder] = a.Targets(root, folder)
+		}
 	}
 	var mutants []Mutant
 	for _, l := range AllListed() {
@@ -115,30 +115,22 @@ func runListed(t *testing.T, runner *Runner) []Result {
 	return results
 }
 
-// drawn says from where mutants are drawn.
-type drawn struct {
-	name    string
-	folders []string
-	count   int
-	targets func(folder string) []Target
-}
-
-// runDraw draws mutants until enough of them count, and runs them.
-func runDraw(t *testing.T, runner *Runner, from drawn) []Result {
+// runDraw draws mutants of an area until enough of them count, and runs them.
+func runDraw(t *testing.T, runner *Runner, a Area) []Result {
 	var candidates []Mutant
-	for _, folder := range from.folders {
+	for _, folder := range a.Folders {
 		found, err := Candidates(root, folder)
 		if err != nil {
 			t.Fatal(err)
 		}
 		candidates = append(candidates, found...)
 	}
-	drawn, missing := Draw(withoutEquivalents(candidates, Equivalents()), *seed), from.count**share/100
-	if !selected(from.name) {
+	drawn, missing := Draw(withoutEquivalents(candidates, Equivalents()), *seed), a.Count**share/100
+	if !selected(a.Name) {
 		drawn = slices.DeleteFunc(drawn, func(m Mutant) bool {
 			return !selected(m.ID) && !selected(path.Base(m.Folder))
 		})
-		missing = min(from.count, len(drawn))
+		missing = min(a.Count, len(drawn))
 	}
 	var results []Result
 	for missing > 0 && len(drawn) > 0 {
@@ -154,7 +146,8 @@ func runDraw(t *testing.T, runner *Runner, from drawn) []Result {
 				batch = append(batch, m)
 			}
 		}
-		for _, r := range runAll(t, runner, batch, from.targets) {
+		targets := func(folder string) []Target { return a.Targets(root, folder) }
+		for _, r := range runAll(t, runner, batch, targets) {
 			if r.Outcome != Unbuilt {
 				results = append(results, r)
 				missing--
@@ -213,10 +206,7 @@ func TestEntriesOfTheTablesFitTheCode(t *testing.T) {
 	}
 	candidates := map[string][]Mutant{}
 	var folders []string
-	for _, s := range Subjects() {
-		folders = append(folders, s.Folder)
-	}
-	for _, a := range Areas() {
+	for _, a := range slices.Concat(Core(), Outside()) {
 		folders = append(folders, a.Folders...)
 	}
 	for _, folder := range folders {

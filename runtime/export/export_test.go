@@ -93,6 +93,21 @@ func exportedOn(t *testing.T, from, format string, machine backend.Backend) stri
 	return folder
 }
 
+// rowsOf returns the rows of a model.
+func rowsOf(t *testing.T, from string) *checkpoint.RowReader {
+	t.Helper()
+	m, err := checkpoint.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	rows, err := m.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
 // The Python program predicts what the model does, for every kind of network, with each of the formats and
 // libraries, probabilities or numbers.
 func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
@@ -373,15 +388,7 @@ func compareParquet(t *testing.T, from string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := checkpoint.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	rows, err := m.Rows()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := rowsOf(t, from)
 	if len(got) != 23+5 {
 		t.Errorf("%d rows, want those of 23 users and 5 tags", len(got))
 	}
@@ -452,15 +459,7 @@ func TestExportOfDimensionsBySlot(t *testing.T) {
 func compareDims(t *testing.T, from string) {
 	t.Helper()
 	folder := exported(t, from, export.Parquet)
-	m, err := checkpoint.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	rows, err := m.Rows()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := rowsOf(t, from)
 	want := map[uint64][]float32{}
 	for sign, embedding := range rows.Trained() {
 		want[sign] = slices.Clone(embedding)

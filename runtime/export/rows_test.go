@@ -13,7 +13,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"tandem/algo/job"
-	"tandem/runtime/checkpoint"
 	"tandem/runtime/checkpoint/safetensors"
 	"tandem/runtime/export"
 )
@@ -31,15 +30,7 @@ func TestManyRowsAreExported(t *testing.T) {
 	}
 	from := trained(t, job.Data{Kind: job.KindCSV, Path: path, CSV: &job.Table{Label: "y",
 		Slots: []job.IDColumn{{Column: "user"}}}}, func(j *job.Job) { j.Model.EmbeddingDim = 2 })
-	m, err := checkpoint.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	rows, err := m.Rows()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := rowsOf(t, from)
 	var signs []uint64
 	var values []float32
 	for sign, embedding := range rows.Trained() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -64,25 +63,30 @@ type filler struct {
 	values model.Values
 	depth  int
 	filled int // values given to tensors so far
-
-	// The fields that are rewritten in a message of each kind.
-	models, graphs, functions, nodes, attributes map[protowire.Number]rewrite
 }
 
-// rewrite returns another form of a message, or the message itself.
-type rewrite func(message []byte) ([]byte, error)
+// messageKind is what a message describes.
+type messageKind int
 
-func newFiller(values model.Values) *filler {
-	f := &filler{values: values}
-	f.models = map[protowire.Number]rewrite{modelGraph: f.graph, modelFunctions: f.function}
-	f.graphs = map[protowire.Number]rewrite{graphNode: f.node, graphInitializer: f.tensor,
-		graphSparse: refuseSparse}
-	f.functions = map[protowire.Number]rewrite{functionNode: f.node, functionAttribute: f.attribute}
-	f.nodes = map[protowire.Number]rewrite{nodeAttribute: f.attribute}
-	f.attributes = map[protowire.Number]rewrite{attributeTensor: f.tensor, attributeTensors: f.tensor,
-		attributeGraph: f.graph, attributeGraphs: f.graph, attributeSparse: refuseSparse,
-		attributeSparses: refuseSparse}
-	return f
+const (
+	modelMessage messageKind = iota
+	graphMessage
+	functionMessage
+	nodeMessage
+	attributeMessage
+	tensorMessage
+	sparseMessage
+)
+
+// inside has the fields of each kind of message that are tensors or lead to some, with their own kinds.
+var inside = map[messageKind]map[protowire.Number]messageKind{
+	modelMessage:    {modelGraph: graphMessage, modelFunctions: functionMessage},
+	graphMessage:    {graphNode: nodeMessage, graphInitializer: tensorMessage, graphSparse: sparseMessage},
+	functionMessage: {functionNode: nodeMessage, functionAttribute: attributeMessage},
+	nodeMessage:     {nodeAttribute: attributeMessage},
+	attributeMessage: {attributeTensor: tensorMessage, attributeTensors: tensorMessage,
+		attributeGraph: graphMessage, attributeGraphs: graphMessage,
+		attributeSparse: sparseMessage, attributeSparses: sparseMessage},
 }
 
 // fill returns an ONNX model in which the tensors of a graph have the values that they refer to. It may be
@@ -92,8 +96,11 @@ func fill(graph []byte, values model.Values) ([]byte, error) {
 	if len(graph) > model.GraphMax {
 		return nil, fmt.Errorf("it has %d bytes, and at most %d are read", len(graph), model.GraphMax)
 	}
-	f := newFiller(values)
-	filled, err := f.message(graph, f.models)
+	f := &filler{values: values}
+	filled, err := f.message(graph, inside[modelMessage])
+	if filled == nil {
+		filled = graph
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -113,9 +120,25 @@ type change struct {
 	content []byte
 }
 
-// message returns a message, whose fields of some numbers are messages that are rewritten. It is copied only
-// if one of them changes, and after all are known, so that graphs in graphs do not multiply memory.
-func (f *filler) message(from []byte, fields map[protowire.Number]rewrite) ([]byte, error) {
+// rewrite returns a message of a kind with the values of its tensors, or nil if it stays as it is.
+func (f *filler) rewrite(kind messageKind, from []byte) ([]byte, error) {
+	switch kind {
+	case tensorMessage:
+		return f.tensor(from)
+	case sparseMessage: // which has tensors in it
+		return nil, errors.New("it has sparse tensors")
+	case graphMessage:
+		if f.depth++; f.depth > depthMax {
+			return nil, fmt.Errorf("graphs in graphs, more than %d deep", depthMax)
+		}
+		defer func() { f.depth-- }()
+	}
+	return f.message(from, inside[kind])
+}
+
+// message returns a message in which some fields are rewritten, or nil if all stay as they are. It is copied
+// only if one of them changes, and after all are known, so that graphs in graphs do not multiply memory.
+func (f *filler) message(from []byte, fields map[protowire.Number]messageKind) ([]byte, error) {
 	var changes []change
 	more := 0
 	for at := 0; at < len(from); {
@@ -123,15 +146,15 @@ func (f *filler) message(from []byte, fields map[protowire.Number]rewrite) ([]by
 		if err != nil {
 			return nil, err
 		}
-		if again := fields[number]; again != nil {
+		if inner, found := fields[number]; found {
 			if kind != protowire.BytesType {
 				return nil, errGraph
 			}
-			content, err := again(value)
+			content, err := f.rewrite(inner, value)
 			if err != nil {
 				return nil, err
 			}
-			if len(content) != len(value) || unsafe.SliceData(content) != unsafe.SliceData(value) {
+			if content != nil {
 				changes = append(changes, change{at, at + size, number, content})
 				more += 2*binary.MaxVarintLen32 + len(content)
 			}
@@ -139,7 +162,7 @@ func (f *filler) message(from []byte, fields map[protowire.Number]rewrite) ([]by
 		at += size
 	}
 	if changes == nil {
-		return from, nil
+		return nil, nil
 	}
 	to, at := make([]byte, 0, len(from)+more), 0
 	for _, c := range changes {
@@ -169,28 +192,11 @@ func field(from []byte) (number protowire.Number, kind protowire.Type, value []b
 	return number, kind, value, head + body, nil
 }
 
-func (f *filler) graph(from []byte) ([]byte, error) {
-	if f.depth++; f.depth > depthMax {
-		return nil, fmt.Errorf("graphs in graphs, more than %d deep", depthMax)
-	}
-	defer func() { f.depth-- }()
-	return f.message(from, f.graphs)
-}
-
-func (f *filler) function(from []byte) ([]byte, error) { return f.message(from, f.functions) }
-
-func (f *filler) node(from []byte) ([]byte, error) { return f.message(from, f.nodes) }
-
-func (f *filler) attribute(from []byte) ([]byte, error) { return f.message(from, f.attributes) }
-
-// refuseSparse refuses sparse tensors, which have tensors in them.
-func refuseSparse([]byte) ([]byte, error) { return nil, errors.New("it has sparse tensors") }
-
-// tensor returns a tensor with its values, if they lie elsewhere.
+// tensor returns a tensor with its values, or nil if it has them.
 func (f *filler) tensor(from []byte) ([]byte, error) {
 	var t tensor
 	if err := t.read(from); err != nil || !t.external && !t.elsewhere {
-		return from, err
+		return nil, err
 	}
 	values, err := t.find(f.values)
 	if err != nil {

@@ -73,13 +73,11 @@ func (s *simple) library() *Library {
 		run:          s.run,
 		releaseValue: func(value uintptr) uintptr { delete(s.tensors, value); return 0 },
 		releaseSession: func(object uintptr) uintptr {
-			s.released = append(s.released,
-				object)
+			s.released = append(s.released, object)
 			return 0
 		},
 		releaseStatus: func(object uintptr) uintptr {
-			s.released = append(s.released,
-				object)
+			s.released = append(s.released, object)
 			return 0
 		},
 		releaseSessionOptions: func(uintptr) uintptr { s.options--; return 0 },

@@ -102,7 +102,11 @@ func TestStrangersToTheRun(t *testing.T) {
 				t.Errorf("%d refusals for %s, want %d", got, reason, want)
 			}
 		}
+		deadline := time.Now().Add(10 * time.Second)
 		for refusalsOf(nodes[0], wire.Introduced) == 0 {
+			if time.Now().After(deadline) {
+				t.Fatalf("after 10 s no refusal for %s", wire.Introduced)
+			}
 			time.Sleep(time.Millisecond)
 		}
 		if got := refusalsOf(nodes[0], wire.Inadmissible); got != 0 {

@@ -134,9 +134,17 @@ func TestRowsOnGPUsAreLostWithARank(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	found := 0 // the rank and its server
 	for _, v := range victims {
-		if want := GoesBack; v.Consequence != want && (v.Name == "nn-worker" || v.GPUs) {
-			t.Errorf("%s: %v, want %v", v.Label(), v.Consequence, want)
+		if v.Name != "nn-worker" && !v.GPUs {
+			continue
 		}
+		found++
+		if v.Consequence != GoesBack {
+			t.Errorf("%s: %v, want %v", v.Label(), v.Consequence, GoesBack)
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d victims are ranks or have GPUs, want 2", found)
 	}
 }

@@ -17,9 +17,10 @@ import (
 
 // tested has a slot of one id, one of weighted ids, a number, a label and weights.
 func tested(table bool) Format {
-	f := Format{Schema: batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 1}, {Name: "tags", Dim: 1,
-		Weighted: true}},
-		Dense: []string{"x"}, Labels: []string{"y"}, Weight: "w"}}
+	f := Format{Schema: batch.Schema{
+		Slots: []batch.Slot{{Name: "user", Dim: 1}, {Name: "tags", Dim: 1, Weighted: true}},
+		Dense: []string{"x"}, Labels: []string{"y"}, Weight: "w",
+	}}
 	if !table {
 		f.Lines = func(string) (LineDecoder, error) {
 			return func(line []byte, r *Row) *BadRow {
@@ -101,12 +102,13 @@ func TestRead(t *testing.T) {
 		{"lines", lines, false, wrong[:2]},
 		{"table", "# of users\n\nuser,tags,x,y,w\n7,1:0.5,1.5,1,1\n8,2:1 3:2,-2,0,2\r\nz,,,,\n1,2\n" +
 			"# more\n5,1:NaN,0,0,1\n\r\n9,,0,1,3\n10,4:4,3,0,4\n", true,
-			[]badRow{{6, "user", "z", "no id"}, {7, "", "", "2 fields, want 5"}, {9, wrong[2].column,
-				wrong[2].value, wrong[2].reason}}},
+			[]badRow{{6, "user", "z", "no id"}, {7, "", "", "2 fields, want 5"},
+				{9, wrong[2].column, wrong[2].value, wrong[2].reason}}},
 		{"quotes", "w,y,x,tags,user\n1,1,1.5,\"1:0.5\n\n\",7\n2,0,-2,2:1 3:2,\"8\"\n,,,,\"z\n\"\n\"1\",2\n" +
 			"1,0,0,1:NaN,5\n" + `1,0,0,"1"2,5` + "\n3,1,0,,9\n4,0,3,\"4:4\", \"10\"\n", true,
-			[]badRow{{6, "user", "z", "no id"}, {8, "", "", "2 fields, want 5"}, {9, wrong[2].column,
-				wrong[2].value, wrong[2].reason}, {10, "", "", `extraneous or missing " in quoted-field`}}},
+			[]badRow{{6, "user", "z", "no id"}, {8, "", "", "2 fields, want 5"},
+				{9, wrong[2].column, wrong[2].value, wrong[2].reason},
+				{10, "", "", `extraneous or missing " in quoted-field`}}},
 	} {
 		if !c.table { // which checks no weights
 			c.text = strings.Replace(c.text, "5,1:NaN,0,0,1", "", 1)
@@ -194,50 +196,47 @@ func TestErrorsOfReading(t *testing.T) {
 		name, text, want string
 		table            bool
 		rows             int // that are used before
-		end              error
+		broken           bool
 		bad, use         error
 	}{
-		{"a broken file", "user,tags,x,y,w\n1,,0,0,1\n2,", "x: cannot read: the disk is broken", true, 1,
-			errBroken,
-			nil, nil},
-		{"broken lines", "1,,0,0,1\n2,,0,0,1\n3", "x: cannot read: the disk is broken", false, 2, errBroken,
-			nil,
-			nil},
-		{"no file", "", "x: cannot read: the disk is broken", true, 0, errBroken, nil, nil},
-		{"a long line", "1,,0,0,1\n" + long + "\n", "x:2: a row is longer", false, 1, nil, nil, nil},
-		{"a long record", "user,tags,x,y,w\n1,,0,0,1\n2,,0,0,1\n" + long + "\n", "x:4: a row is longer", true,
-			2,
-			nil, nil, nil},
-		{"a long header", "\n# \n" + strings.Repeat(long, 3), "x:3: a row is longer", true, 0, nil, nil, nil},
-		{"a bad row", "1,,0,0,100\nz,,,,\n2,,0,0,1\n", "enough", false, 1, nil, wanted, nil},
-		{"rows", "1,,0,0,1\n", "x: enough", false, 0, nil, nil, wanted},
-		{"no header", "\n# only\n", "x: no rows: not even a header: check that the file is whole", true, 0,
-			nil, nil,
-			nil},
-		{"another header", "user,tags,x,y\n1\n", `x:1: no column "w": the file has ["user" "tags" "x" "y"]`,
-			true,
-			0, nil, nil, nil},
-		{"a header of another encoding", "us\xe9r,tags\n", "x: its first line is not UTF-8", true, 0, nil,
-			nil, nil},
-		{"a header of zeros", "u\x00ser,tags\n", "x: its first line has zero bytes", true, 0, nil, nil, nil},
+		{name: "a broken file", text: "user,tags,x,y,w\n1,,0,0,1\n2,",
+			want: "x: cannot read: the disk is broken", table: true, rows: 1, broken: true},
+		{name: "broken lines", text: "1,,0,0,1\n2,,0,0,1\n3",
+			want: "x: cannot read: the disk is broken", rows: 2, broken: true},
+		{name: "no file", want: "x: cannot read: the disk is broken", table: true, broken: true},
+		{name: "a long line", text: "1,,0,0,1\n" + long + "\n", want: "x:2: a row is longer", rows: 1},
+		{name: "a long record", text: "user,tags,x,y,w\n1,,0,0,1\n2,,0,0,1\n" + long + "\n",
+			want: "x:4: a row is longer", table: true, rows: 2},
+		{name: "a long header", text: "\n# \n" + strings.Repeat(long, 3), want: "x:3: a row is longer",
+			table: true},
+		{name: "a bad row", text: "1,,0,0,100\nz,,,,\n2,,0,0,1\n", want: "enough", rows: 1, bad: wanted},
+		{name: "rows", text: "1,,0,0,1\n", want: "x: enough", use: wanted},
+		{name: "no header", text: "\n# only\n",
+			want: "x: no rows: not even a header: check that the file is whole", table: true},
+		{name: "another header", text: "user,tags,x,y\n1\n",
+			want: `x:1: no column "w": the file has ["user" "tags" "x" "y"]`, table: true},
+		{name: "a header of another encoding", text: "us\xe9r,tags\n",
+			want: "x: its first line is not UTF-8", table: true},
+		{name: "a header of zeros", text: "u\x00ser,tags\n", want: "x: its first line has zero bytes",
+			table: true},
 	} {
 		for _, size := range []int{8, 1 << 18} {
 			if c.rows > 0 && size > 8 && c.name != "a broken file" { // one block: none of its rows
 				c.rows = 0
 			}
 			var text io.Reader = strings.NewReader(c.text)
-			if c.end != nil {
+			if c.broken {
 				text = io.MultiReader(text, failing{})
 			}
 			rows := 0
-			err := tested(c.table).Each(input.Plain("x", text), Skip{0, func(*BadRow) error { return c.bad }},
-				2,
-				size, func(b *batch.Batch) error {
-					if c.use == nil {
-						rows += b.Samples
-					}
-					return c.use
-				})
+			skip := Skip{0, func(*BadRow) error { return c.bad }}
+			use := func(b *batch.Batch) error {
+				if c.use == nil {
+					rows += b.Samples
+				}
+				return c.use
+			}
+			err := tested(c.table).Each(input.Plain("x", text), skip, 2, size, use)
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%s, blocks of %d: error %.200v, want %s", c.name, size, err, c.want)
 			}
@@ -255,8 +254,8 @@ func TestUnwantedRowsAreNotDecoded(t *testing.T) {
 		skip := Skip{3, func(*BadRow) error { bad++; return nil }}
 		f := tested(true)
 		f.Table.Columns = []string{"user", "tags", "x", "y", "w"}
-		if _, err := f.Read(input.Plain("x", strings.NewReader(text)), skip, 1, BlockBytes); err != nil ||
-			bad != 4 {
+		_, err := f.Read(input.Plain("x", strings.NewReader(text)), skip, 1, BlockBytes)
+		if err != nil || bad != 4 {
 			t.Errorf("%.8q: %d bad rows, want 4, error %v", text, bad, err)
 		}
 	}
@@ -272,10 +271,8 @@ func TestOptionalHeaders(t *testing.T) {
 		f.Table.Columns, f.Table.OptionalHeader = []string{"user", "tags", "x", "y", "w"}, true
 		for _, size := range []int{2, 1 << 18} {
 			var bad []*BadRow
-			got, err := f.Read(input.Plain("x", strings.NewReader(text)), Skip{9, func(b *BadRow) error {
-				bad = append(bad, b)
-				return nil
-			}}, 1, size)
+			skip := Skip{9, func(b *BadRow) error { bad = append(bad, b); return nil }}
+			got, err := f.Read(input.Plain("x", strings.NewReader(text)), skip, 1, size)
 			if err != nil || got.Samples != want || bad != nil {
 				t.Errorf("%q: %+v, bad rows %v, error %v", text, got, bad, err)
 			}
@@ -284,9 +281,9 @@ func TestOptionalHeaders(t *testing.T) {
 	f := tested(true)
 	f.Table.Columns, f.Table.OptionalHeader = []string{"user", "tags", "x", "y", "w"}, true
 	var bad []int
-	if _, err := f.Read(input.Plain("x", strings.NewReader("1,,0,0,1\nuser,tags,x,y,w\n")),
-		Skip{9, func(b *BadRow) error { bad = append(bad, b.Line); return nil }}, 1, 1<<18); err != nil ||
-		!slices.Equal(bad, []int{2}) {
+	skip := Skip{9, func(b *BadRow) error { bad = append(bad, b.Line); return nil }}
+	in := input.Plain("x", strings.NewReader("1,,0,0,1\nuser,tags,x,y,w\n"))
+	if _, err := f.Read(in, skip, 1, 1<<18); err != nil || !slices.Equal(bad, []int{2}) {
 		t.Errorf("a header behind a row: bad rows %v, error %v", bad, err)
 	}
 }
@@ -332,12 +329,14 @@ func TestRecords(t *testing.T) {
 		line   int
 		record []string
 		bad    string
-	}{{4, []string{"1", "2"}, ""}, {5, []string{"3", "4"}, ""}, {7, nil, "1 fields, want 2"},
-		{8, nil, `extraneous or missing " in quoted-field`}, {10, []string{"9", "10"}, ""}} {
+	}{
+		{4, []string{"1", "2"}, ""}, {5, []string{"3", "4"}, ""}, {7, nil, "1 fields, want 2"},
+		{8, nil, `extraneous or missing " in quoted-field`}, {10, []string{"9", "10"}, ""},
+	} {
 		record, err := r.NextRecord()
 		var bad *BadRow
-		if r.Line() != want.line || !slices.Equal(record, want.record) || errors.As(err,
-			&bad) != (want.bad != "") ||
+		if r.Line() != want.line || !slices.Equal(record, want.record) ||
+			errors.As(err, &bad) != (want.bad != "") ||
 			bad != nil && (bad.Reason != want.bad || bad.Line != 0) {
 			t.Errorf("line %d: %q, error %v, want %+v", r.Line(), record, err, want)
 		}
@@ -345,9 +344,8 @@ func TestRecords(t *testing.T) {
 	if _, err := r.NextRecord(); err != io.EOF {
 		t.Error(err)
 	}
-	r, err = NewRecordReader(input.Plain("x", io.MultiReader(strings.NewReader("1;2\n3"), failing{})), ";",
-		"",
-		[]string{"a", "b"})
+	in = input.Plain("x", io.MultiReader(strings.NewReader("1;2\n3"), failing{}))
+	r, err = NewRecordReader(in, ";", "", []string{"a", "b"})
 	if err != nil || r.Line() != 0 {
 		t.Fatalf("line %d, error %v", r.Line(), err)
 	}
@@ -364,16 +362,15 @@ func TestRecords(t *testing.T) {
 
 // The remaining records are as they are written, up to an error of syntax.
 func TestRemainingRecords(t *testing.T) {
-	r, err := NewRecordReader(input.Plain("x", strings.NewReader("a,b\n1, 2 \n3\n4,5,6\n\"7\"8\n9,10\n")),
-		",",
-		"", nil)
+	in := input.Plain("x", strings.NewReader("a,b\n1, 2 \n3\n4,5,6\n\"7\"8\n9,10\n"))
+	r, err := NewRecordReader(in, ",", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := r.RemainingRecords(); !reflect.DeepEqual(got, [][]string{{"1", "2 "}, {"3"}, {"4", "5", "6"}}) {
 		t.Errorf("%q", got)
 	}
-	in := input.Plain("x", strings.NewReader(`{"a":1,"b":[2]}`+"\n"+`{"b":[3,4]}`+"\nno\n"))
+	in = input.Plain("x", strings.NewReader(`{"a":1,"b":[2]}`+"\n"+`{"b":[3,4]}`+"\nno\n"))
 	in.JSON = true
 	if r, err = NewRecordReader(in, "", "", nil); err != nil {
 		t.Fatal(err)
@@ -400,9 +397,8 @@ func TestOneColumnOfJSONLines(t *testing.T) {
 		}
 		got = append(got, fmt.Sprint(record, err))
 	}
-	if want := []string{"[1/2] <nil>", "[] <nil>",
-		"[] want a text, a number or a list of these"}; !slices.Equal(got,
-		want) || !slices.Equal(r.Columns, []string{"a"}) {
+	want := []string{"[1/2] <nil>", "[] <nil>", "[] want a text, a number or a list of these"}
+	if !slices.Equal(got, want) || !slices.Equal(r.Columns, []string{"a"}) {
 		t.Errorf("%q of %q", got, r.Columns)
 	}
 }
@@ -410,9 +406,9 @@ func TestOneColumnOfJSONLines(t *testing.T) {
 // JSON lines are read as the columns that a table names, and refused without names.
 func TestReadJSONLines(t *testing.T) {
 	text := `{"user":7,"tags":["1:0.5"],"x":1.5,"y":1,"w":1}` + "\n" +
-		`{"user":"8","tags":"2:1 3:2","x":-2,"y":"0","w":2}` + "\nno\n" + `{"user":5,"tags":"1:NaN","w":1}` +
-		"\n" +
-		`{"user":9,"y":1,"w":3}` + "\n" + `{"w":4,"x":3,"tags":["4:4"],"user":10}`
+		`{"user":"8","tags":"2:1 3:2","x":-2,"y":"0","w":2}` + "\nno\n" +
+		`{"user":5,"tags":"1:NaN","w":1}` + "\n" + `{"user":9,"y":1,"w":3}` + "\n" +
+		`{"w":4,"x":3,"tags":["4:4"],"user":10}`
 	open := func() *input.Input {
 		in := input.Plain("x", strings.NewReader(text))
 		in.JSON = true
@@ -422,12 +418,12 @@ func TestReadJSONLines(t *testing.T) {
 		var bad []int
 		skip := Skip{9, func(b *BadRow) error { bad = append(bad, b.Line); return nil }}
 		f := tested(true)
-		if _, err := f.Read(open(), skip, 2, size); err == nil || !strings.HasPrefix(err.Error(),
-			"x: JSON lines:") {
+		_, err := f.Read(open(), skip, 2, size)
+		if err == nil || !strings.HasPrefix(err.Error(), "x: JSON lines:") {
 			t.Errorf("without names: error %v", err)
 		}
-		f.Table.Names, f.Table.Separators = []string{"user", "tags", "x", "y", "w"}, []string{"", " ", "", "",
-			""}
+		f.Table.Names = []string{"user", "tags", "x", "y", "w"}
+		f.Table.Separators = []string{"", " ", "", "", ""}
 		got, err := f.Read(open(), skip, 2, size)
 		if err != nil || !sameRows(got, good()) || !slices.Equal(bad, []int{3, 4}) {
 			t.Errorf("%+v, bad rows %v, error %v", got, bad, err)

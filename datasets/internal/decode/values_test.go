@@ -10,26 +10,22 @@ import (
 
 // Numbers are read by their style, and must be finite in 32 bits.
 func TestNumbersByStyle(t *testing.T) {
+	const infinite, none = "not a finite 32-bit number", "not a number"
 	for _, c := range []struct {
 		style Style
 		text  string
 		want  string // a number, or the reason
 	}{
-		{DecimalPoint, "1e3", "1000"}, {DecimalPoint, "1,000", "not a number"}, {DecimalPoint, "1e39",
-			"not a finite 32-bit number"}, {DecimalPoint, "-1e400", "not a finite 32-bit number"},
-		{DecimalPoint, "NaN", "not a finite 32-bit number"}, {DecimalPoint, "inf",
-			"not a finite 32-bit number"},
-		{Thousands, "1,234,567.5", "1.2345675e+06"}, {Thousands, "1,23", "not a number"},
-		{Thousands, "1234", "1234"}, {Thousands, "12,34,567", "not a number"}, {Thousands, "0,123",
-			"not a number"},
-		{Thousands, "1,234e2", "123400"}, {Thousands, "1,234.5,6", "not a number"},
-		{Thousands, ",123", "not a number"}, {Thousands, "+1,234", "1234"}, {Thousands, "1234,567",
-			"not a number"},
-		{Thousands, "123,456E1", "1.23456e+06"}, {Thousands, "1,2e4", "not a number"},
-		{DecimalComma, "1,5", "1.5"}, {DecimalComma, ",5", "0.5"}, {DecimalComma, "1.5", "not a number"},
-		{DecimalComma, "1.234", "1234"}, {DecimalComma, "1.234 567", "not a number"}, {DecimalComma, "1,2,3",
-			"not a number"}, {DecimalComma, "-1\u202f234,25", "-1234.25"}, {DecimalComma, "1,2e1", "12"},
-		{DecimalComma, "1 23,5", "not a number"}, {DecimalComma, "1.a34", "not a number"},
+		{DecimalPoint, "1e3", "1000"}, {DecimalPoint, "1,000", none}, {DecimalPoint, "1e39", infinite},
+		{DecimalPoint, "-1e400", infinite}, {DecimalPoint, "NaN", infinite}, {DecimalPoint, "inf", infinite},
+		{Thousands, "1,234,567.5", "1.2345675e+06"}, {Thousands, "1,23", none}, {Thousands, "1234", "1234"},
+		{Thousands, "12,34,567", none}, {Thousands, "0,123", none}, {Thousands, "1,234e2", "123400"},
+		{Thousands, "1,234.5,6", none}, {Thousands, ",123", none}, {Thousands, "+1,234", "1234"},
+		{Thousands, "1234,567", none}, {Thousands, "123,456E1", "1.23456e+06"}, {Thousands, "1,2e4", none},
+		{DecimalComma, "1,5", "1.5"}, {DecimalComma, ",5", "0.5"}, {DecimalComma, "1.5", none},
+		{DecimalComma, "1.234", "1234"}, {DecimalComma, "1.234 567", none}, {DecimalComma, "1,2,3", none},
+		{DecimalComma, "-1\u202f234,25", "-1234.25"}, {DecimalComma, "1,2e1", "12"},
+		{DecimalComma, "1 23,5", none}, {DecimalComma, "1.a34", none},
 	} {
 		got, reason := c.style.Parse(c.text)
 		if reason == "" {
@@ -40,17 +36,18 @@ func TestNumbersByStyle(t *testing.T) {
 		}
 	}
 	table := &job.Table{DecimalComma: []string{"a"}, Thousands: []string{"b"}}
-	if got := StylesOf(table, []string{"c", "b", "a"}); !slices.Equal(got, []Style{DecimalPoint, Thousands,
-		DecimalComma}) {
+	want := []Style{DecimalPoint, Thousands, DecimalComma}
+	if got := StylesOf(table, []string{"c", "b", "a"}); !slices.Equal(got, want) {
 		t.Errorf("styles %v", got)
 	}
 }
 
 // Whole numbers lose a fraction of zeros, and other texts stay.
 func TestWholeText(t *testing.T) {
-	for text, want := range map[string]string{"17.0": "17", "17.00": "17", "-3.0": "-3", "17.": "17",
-		"17":   "17",
-		"17.5": "17.5", ".0": ".0", "a.0": "a.0", "1-.0": "1-.0", "17.0.0": "17.0.0", "": ""} {
+	for text, want := range map[string]string{
+		"17.0": "17", "17.00": "17", "-3.0": "-3", "17.": "17", "17": "17", "17.5": "17.5", ".0": ".0",
+		"a.0": "a.0", "1-.0": "1-.0", "17.0.0": "17.0.0", "": "",
+	} {
 		if got := WholeText(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
@@ -70,8 +67,8 @@ func TestLabels(t *testing.T) {
 			map[string]string{"0": "0", "1": "1", "0.25": "0.25", "1.01": "", "-0.01": "", "x": ""}},
 		{job.Table{Label: "y", LabelValues: job.NumberLabels}, 0,
 			map[string]string{"-3": "-3", "1.5": "1.5", "x": "", "1e40": ""}},
-		{job.Table{Label: "y", Impressions: "n"}, 0, map[string]string{"0": "0", "17": "17", "-1": "",
-			"x": ""}},
+		{job.Table{Label: "y", Impressions: "n"}, 0,
+			map[string]string{"0": "0", "17": "17", "-1": "", "x": ""}},
 		{job.Table{Label: "y", FurtherLabels: []string{"z"}, LabelValues: job.NumberLabels,
 			DecimalComma: []string{"z"}}, 1, map[string]string{"1,5": "1.5", "1.5": ""}},
 	} {

@@ -22,6 +22,7 @@ import (
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/speed/modules"
+	"tandem/internal/build"
 )
 
 //go:embed peer.py
@@ -64,9 +65,10 @@ func (s *stand) train(ctx context.Context, m served) (t *trained, err error) {
 		os.WriteFile(filepath.Join(folder, "net.py"), []byte(modules.Source), 0o600)); err != nil {
 		return nil, err
 	}
-	if err := run(ctx, "go", "build", "-o", s.folder, "tandem/cmd/data", "tandem/cmd/train",
-		"tandem/cmd/model", "tandem/cmd/serve"); err != nil {
-		return nil, err
+	for _, name := range []string{"data", "train", "model", "serve"} {
+		if err := build.Program(ctx, s.program(name), "tandem/cmd/"+name); err != nil {
+			return nil, err
+		}
 	}
 	if err := run(ctx, s.program("data"), "convert", "--file", file, "--out", t.table); err != nil {
 		return nil, err
