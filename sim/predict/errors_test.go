@@ -42,7 +42,7 @@ func TestIntervalsContainTheErrorOfTheModel(t *testing.T) {
 	}
 	near("common part alone", spread(of(8, &system.Accuracy{Common: common}, nil), exact8), common)
 	near("single part alone", spread(of(16, &system.Accuracy{Single: single}, nil), exact16), single)
-	// Errors of a ratio: those of the two settings.
+	// Errors of a ratio: those of the two settings, which are a factor of two apart.
 	var logs []float64
 	for k := range with8.Samples {
 		of16, of8 := with16.Samples[k]/exact16.Samples[k], with8.Samples[k]/exact8.Samples[k]
