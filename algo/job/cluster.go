@@ -380,8 +380,9 @@ func (c *Cluster) Validate() error {
 	return nil
 }
 
-// GPUsMax is the largest number of accelerators of a cluster.
-const GPUsMax = 1 << 20
+// GPUsMax is the largest number of accelerators of a cluster. The simulation of one point takes seconds there,
+// and grows faster than the number.
+const GPUsMax = 1 << 16
 
 // RateMax is the largest rate of a network card, or between two zones.
 const RateMax unit.BytesPerSec = 1e15

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -150,6 +151,7 @@ func quoted(words []string) string {
 // together: about what two cores simulate in ten seconds.
 const (
 	pairedMost   = 64
+	pairedFew    = 16 // from fewer, intervals mean little
 	pairedLeast  = 8
 	pairedEvents = 6_000_000
 )
@@ -247,6 +249,9 @@ func (x *sidesCompared) writeText(w io.Writer) error {
 		cli.Paragraph(w, fmt.Sprintf("%d points of what is not known, the same for all; intervals are the "+
 			"1st to 99th percentile.%s", x.samples, x.pointsNote()), "")
 	}
+	if text := x.priceNote(); text != "" {
+		cli.Paragraph(w, text, "")
+	}
 	fmt.Fprintln(w)
 	for _, s := range x.sides {
 		fmt.Fprintf(w, "%s in detail: %s\n", s.name, s.command)
@@ -263,11 +268,42 @@ func (x *sidesCompared) pointsNote() string {
 	return fmt.Sprintf(" More, by --samples %d, find more that decides.", predict.SamplesDefault)
 }
 
+// inTitle are the flags whose values the title of a configuration has anyway.
+var inTitle = []string{"preset", "cluster", "file", "model", "mode", "modes", "gpus", "accelerator", "inside",
+	"network", "system", "batch-per-gpu", "global-batch"}
+
 // title describes a configuration.
 func (s *variant) title() string {
 	q := s.request
-	return fmt.Sprintf("%s, %s on %s: %s; %d samples a step.", s.job.Name, q.modes[0],
+	text := fmt.Sprintf("%s, %s on %s: %s; %d samples a step", s.job.Name, q.modes[0],
 		q.units(s.job.Roles.Ranks), q.where(), s.job.Training.GlobalBatch)
+	for _, name := range slices.Sorted(maps.Keys(s.own)) {
+		if !slices.Contains(inTitle, name) {
+			text += fmt.Sprintf("; --%s %s", name, s.own[name])
+		}
+	}
+	return text + "."
+}
+
+// unpriced are the flags that change hardware and no price.
+var unpriced = []string{"network", "inside", "set"}
+
+// priceNote says that hardware which differs has one price, so that the better is the cheaper.
+func (x *sidesCompared) priceNote() string {
+	var names []string
+	first := x.sides[0]
+	for _, s := range x.sides[1:] {
+		differs := func(name string) bool { return s.own[name] != first.own[name] }
+		if s.noPrice == "" && s.dollars == first.dollars && slices.ContainsFunc(unpriced, differs) {
+			names = append(names, s.name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s costs an hour what %s costs: the price of what differs is not known. --set "+
+		"server.dollars-per-hour=DOLLARS in a configuration gives it.", strings.Join(names, " and "),
+		first.name)
 }
 
 // writeRatio writes what one configuration is against the first.

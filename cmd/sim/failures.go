@@ -43,13 +43,14 @@ optimizers and network, from --disk and the network cards.
 The report has the useful samples a second with the interval over trainings and
 over what is not known of the speed, what the lost time went into, the best
 interval between checkpoints and how flat the optimum is, beside Young's and
-Daly's formulas. --json prints one object, whose shares are parts of the time.
+Daly's formulas. With --preempted-every it says at which share of the price on
+demand (--spot) machines that are taken away pay. --json prints one object, whose shares are parts of the time.
 ` + common
 
 const goodputExamples = `  go run ./cmd/sim goodput
   go run ./cmd/sim goodput --gpus 64 --mtbf nn-worker=200h,node=1000h
   go run ./cmd/sim goodput --preset dgx-h100 --gpus 64 --preempted-every 6h \
-      --checkpoint-every 10m
+      --spot 0.4
   go run ./cmd/sim goodput --recover log --mtbf embedding-ps=100h --disk 500MB/s
   go run ./cmd/sim goodput --file cmd/train/jobs/frappe.yaml \
       --mtbf nn-worker=2h --pause 1s --write 10s --read 5s --restart 1min`
@@ -78,6 +79,7 @@ const gpuFailure = "nn-worker=50000h"
 type failures struct {
 	mtbf      []string
 	preempted unit.Tick // mean time until a machine with GPUs is taken away; 0: never
+	spot      float64   // part of the price of GPUs and their servers that is paid
 	every     train.Saving
 	policy    []string
 	notice    unit.Tick
@@ -103,6 +105,7 @@ func (x *failures) register(fs *pflag.FlagSet) {
 	fs.TextVar(&x.preempted, "preempted-every", unit.Tick(0), "let each machine with GPUs be taken away "+
 		"after this mean `TIME`, as spot instances are (default: never)")
 	cli.DefaultInText(fs, "preempted-every")
+	fs.Float64Var(&x.spot, "spot", 1, "pay this `SHARE` of the price of GPUs and their servers")
 	fs.TextVar(&x.every, "checkpoint-every", train.Saving{Auto: true}, "save the model at this `INTERVAL`, "+
 		"as 10min or \"500 steps\", or auto for the best")
 	fs.StringSliceVar(&x.policy, "recover", []string{byCheckpoint}, "recover by this `POLICY`: checkpoint, "+
@@ -155,6 +158,12 @@ func (q *request) checkFailures(given func(string) bool) error {
 	case !(x.replay >= 0 && x.replay <= 100):
 		return cli.UsageError("0.2 is a fifth of the time of training", "--replay: %v; want 0 to 100",
 			x.replay)
+	case !(x.spot > 0 && x.spot <= 1):
+		return cli.UsageError("0.4 is two fifths of the price on demand",
+			"--spot: %v; want more than 0 and at most 1", x.spot)
+	case given("spot") && given("dollars-per-gpu-hour"):
+		return cli.UsageError("leave --spot out, and give what you pay",
+			"--spot and --dollars-per-gpu-hour: want one of the two")
 	case x.trainings < 1 || x.trainings > trainingsMax:
 		return cli.UsageError("see --help", "--trainings: %d; want 1 to %d", x.trainings, trainingsMax)
 	}
@@ -242,6 +251,9 @@ func (q *request) checkBetween() error {
 	return nil
 }
 
+// preempted ends the name of a failure of machines that are taken away.
+const preempted = " preempted"
+
 // kinds returns the failures of a job.
 func (q *request) kinds(j *predict.Job) (kinds []goodput.Kind, err error) {
 	x := &q.failures
@@ -264,7 +276,7 @@ func (q *request) kinds(j *predict.Job) (kinds []goodput.Kind, err error) {
 				Consequence: v.Consequence, Restart: restart})
 		}
 		if v.Name == goodput.Node && v.GPUs && x.preempted > 0 {
-			kinds = append(kinds, goodput.Kind{Name: v.Label() + " preempted", Count: v.Count,
+			kinds = append(kinds, goodput.Kind{Name: v.Label() + preempted, Count: v.Count,
 				Between: x.preempted, Consequence: v.Consequence, Restart: restart})
 		}
 	}

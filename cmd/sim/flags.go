@@ -31,6 +31,9 @@ const (
 // one reports whether a command is about one mode on one number of GPUs.
 func (k kind) one() bool { return k != table && k != trained }
 
+// paired reports whether a command predicts several configurations at the same points.
+func (k kind) paired() bool { return k == comparing || k == sweeping }
+
 // flags are those of the commands that predict. They change the job only where they are given.
 type flags struct {
 	kind         kind
@@ -330,14 +333,14 @@ func (f *flags) registerSamples(fs *pflag.FlagSet) {
 			"confidence interval (default: 5, or 1 with --samples 1)")
 		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
 		cli.DefaultInText(fs, "seeds")
-	case comparing:
+	case comparing, sweeping:
 		fs.IntVar(&f.samples, "samples", 0, "simulate this many points of what is not known, the same in "+
-			"all configurations; 1 is the middle alone (default: 64, or down to 8 if simulations are long)")
+			"all predictions; 1 is the middle alone (default: 64, or down to 8 if simulations are long)")
 		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
 	case tracing, explaining:
 		f.samples = 1
 		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
-	case table, failing, sweeping:
+	case table, failing:
 		fs.IntVar(&f.samples, "samples", coarse, "simulate this many points of what is not known, for each "+
 			"interval; 1 is the middle alone")
 		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,9 @@ type failingReport struct {
 	best     int
 	auto     float64  // useful share where the runtime chooses
 	price    *float64 // dollars an hour; nil if not known
+	onDemand *float64 // without --spot
 	noPrice  string   // why it is not known
+	pays     *float64 // share of the price below which machines that are taken away pay; nil: not known
 }
 
 // reportGoodput predicts a training that fails, and writes the report.
@@ -44,7 +47,11 @@ func (q *request) reportGoodput(w, say io.Writer, given func(string) bool, progr
 	if d.Prediction, err = predict.Run(context.Background(), d.job, o); err != nil {
 		return err
 	}
-	d.price, d.noPrice = q.dollarsPerHour(d.job)
+	d.onDemand, d.noPrice = q.dollarsPerHour(d.job)
+	spot := *d.job
+	spot.Hardware = d.job.Hardware.Clone()
+	spot.Hardware.PayShare(q.failures.spot)
+	d.price, _ = q.dollarsPerHour(&spot)
 	if d.plan, d.size, err = q.plan(d, kinds); err != nil {
 		return err
 	}
@@ -96,7 +103,35 @@ func (d *failingReport) simulate() (err error) {
 		}
 	}
 	d.estimate = goodput.Simulations(p, q.seed, d.trainings(p.Every))
+	d.setPays()
 	return nil
+}
+
+// setPays finds the share of the price of GPUs and their servers at which a sample costs as much as on
+// machines that nothing takes away, with the best interval of those.
+func (d *failingReport) setPays() {
+	q := d.request
+	if q.failures.preempted == 0 || d.onDemand == nil || q.dollars > 0 {
+		return
+	}
+	steady := *d.plan
+	steady.Kinds = slices.DeleteFunc(slices.Clone(d.plan.Kinds), func(k goodput.Kind) bool {
+		return strings.HasSuffix(k.Name, preempted)
+	})
+	share := 0.0
+	if q.failures.by(byNothing) {
+		share = goodput.Simulations(&steady, q.seed, d.trainings(0)).Share
+	} else {
+		points, best := goodput.Best(&steady, q.seed, d.trainings(d.plan.Every))
+		share = points[best].Share
+	}
+	free := *d.job
+	free.Hardware = d.job.Hardware.Clone()
+	free.Hardware.PayShare(0)
+	others, _ := q.dollarsPerHour(&free) // of hosts without GPUs
+	worth := *d.onDemand * d.estimate.Share / share
+	pays := (worth - *others) / (*d.onDemand - *others)
+	d.pays = &pays
 }
 
 // rates returns the useful samples a second of trainings: of all, and the 1st and 99th percentile over
@@ -177,12 +212,7 @@ func (d *failingReport) writeText(w io.Writer) error {
 	if len(d.Samples) > 0 {
 		line("", "%s to %s, with what is not known of the speed", rate(low), rate(high))
 	}
-	if d.price != nil {
-		ideal := *d.price / 3600 / d.Mid.Throughput * 1e9
-		line("cost", "$ %s for 10⁹ samples, $ %s if nothing fails", digits(ideal/e.Share), digits(ideal))
-	} else {
-		writeUnpriced(w, "cost         ", d.noPrice)
-	}
+	d.writeCost(w, line)
 	d.writeCheckpoint(line)
 	d.writeLost(w)
 	d.writeFailures(w)
@@ -190,6 +220,31 @@ func (d *failingReport) writeText(w io.Writer) error {
 	d.writeAssumptions(w)
 	_, err := fmt.Fprintf(w, "\nTo repeat: %s\n", q.command)
 	return err
+}
+
+// writeCost writes what samples cost, and when machines that are taken away pay.
+func (d *failingReport) writeCost(w io.Writer, line func(name, format string, args ...any)) {
+	if d.price == nil {
+		writeUnpriced(w, "cost         ", d.noPrice)
+		return
+	}
+	if d.estimate.Share == 0 {
+		line("cost", "$ %s an hour, for nothing", digits(*d.price))
+		return
+	}
+	giga := func(hour float64) float64 { return hour / 3600 / d.Mid.Throughput * 1e9 }
+	text := fmt.Sprintf("$ %s for 10⁹ samples", digits(giga(*d.price)/d.estimate.Share))
+	if d.request.failures.spot < 1 {
+		text += fmt.Sprintf(", at %s of the price of GPUs and their servers", part(d.request.failures.spot))
+	}
+	line("cost", "%s; $ %s on demand if nothing fails", text, digits(giga(*d.onDemand)))
+	switch {
+	case d.pays == nil:
+	case *d.pays <= 0:
+		line("", "machines that are taken away so often pay at no price")
+	default:
+		line("", "machines that are taken away so often pay below %s of the price on demand", part(*d.pays))
+	}
 }
 
 // writeCheckpoint writes how large a checkpoint is, and how long training stands still for it.
@@ -230,6 +285,10 @@ func (d *failingReport) writeLost(w io.Writer) {
 		remedy := "Fewer or more reliable machines, or shorter restarts, would help."
 		if x := d.request.failures; x.by(byNothing) {
 			remedy = "Checkpoints would help: --recover checkpoint."
+		} else if between := d.plan.Between(); d.plan.Read > between {
+			remedy = fmt.Sprintf("It takes %s to read a checkpoint, and something fails every %s: faster disks "+
+				"(--disk), more hosts or fewer failures would help, and no policy.", span(d.plan.Read),
+				span(between))
 		} else if !x.by(byLog) && !d.request.graph() {
 			remedy = "Fewer or more reliable machines, shorter restarts, or --recover log would help."
 		}

@@ -22,6 +22,7 @@ type goodputDocument struct {
 	ShareInterval  [2]float64        `json:"useful_share_interval"` // of single trainings
 	Lost           lostShares        `json:"lost_share"`
 	DollarsPerGiga *float64          `json:"cost_usd_per_billion_samples"` // null if a price is not known
+	SpotPays       *float64          `json:"spot_pays_below"`              // share of the price on demand
 	Every          *float64          `json:"checkpoint_every_s"`           // null without checkpoints
 	Pause          float64           `json:"pause_s"`
 	Write          float64           `json:"write_s"` // beside training
@@ -79,6 +80,7 @@ func (d *failingReport) document() *goodputDocument {
 		Intervals: []intervalShare{}, Failures: []failureDocument{}, Reproduce: q.command}
 	x.Goodput, x.Interval[0], x.Interval[1] = d.rates()
 	x.ShareInterval[0], x.ShareInterval[1] = goodput.Range(e.Shares)
+	x.SpotPays = d.pays
 	if d.price != nil && x.Goodput > 0 {
 		dollars := *d.price / 3600 / x.Goodput * 1e9
 		x.DollarsPerGiga = &dollars

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -43,8 +44,8 @@ Tables on accelerators are placed by cost.
 The answer is a front: the cheapest cluster, and the cheapest ones that are
 faster by at least a tenth each, up to the fastest. No cluster has more hosts
 than pay for themselves. Each is simulated at the same points of what is not
-known, prices included: "cheapest at" is the part of the points at which it is
-the cheapest that is fast enough. Below are the hosts, their memory, and the
+known, prices included, and reported as by sim run: "cheapest" is the part of
+the points at which it is the cheapest that is fast enough. Below are the hosts, their memory, and the
 smallest staleness, of 0, 1, 2, 4 and so on, that does as well.
 
 Prices are the on-demand prices of the profiles. There are no spot prices in
@@ -151,13 +152,13 @@ type planned struct {
 
 // option is a cluster of the front.
 type option struct {
-	*plan.Found
-	job      *predict.Job
-	whole    *predict.Prediction
-	rates    []float64 // at the sampled points, as Found.Throughput
-	costs    []float64 // at the sampled points; +Inf where it is too slow
-	cheapest float64   // part of the points at which it is the cheapest
-	enough   float64   // part of the points at which it is fast enough
+	plan.Found // what was simulated at the sampled points, as sim run reports it, not what the search found
+	job        *predict.Job
+	whole      *predict.Prediction
+	rates      []float64 // at the sampled points, as Found.Throughput
+	costs      []float64 // at the sampled points; +Inf where it is too slow
+	cheapest   float64   // part of the points at which it is the cheapest
+	enough     float64   // part of the points at which it is fast enough
 }
 
 func (p *program) planCommand() *cobra.Command {
@@ -408,7 +409,7 @@ func (d *planned) predictFront(found []*plan.Found, progress *cli.Progress) erro
 	ctx := context.Background()
 	var events int64
 	for _, f := range found {
-		o := &option{Found: f}
+		o := &option{Found: *f}
 		var err error
 		if o.job, err = d.space.Job(f.Place); err != nil {
 			return err
@@ -430,6 +431,8 @@ func (d *planned) predictFront(found []*plan.Found, progress *cli.Progress) erro
 		if o.whole, err = predict.Run(ctx, o.job, options); err != nil {
 			return err
 		}
+		o.Throughput = o.whole.Mid.Throughput / d.curve.work(o.job.Training.Mode)
+		o.Cost = d.cost()(o.PerHour, o.Throughput)
 		_, hours, _ := o.job.DollarsPerHour(d.samples)
 		for k, rate := range o.whole.Samples {
 			rate /= d.curve.workAt(o.job.Training.Mode, k)
@@ -437,8 +440,27 @@ func (d *planned) predictFront(found []*plan.Found, progress *cli.Progress) erro
 			o.costs = append(o.costs, d.cost()(hours[k], rate))
 		}
 	}
+	d.keepFront()
 	d.setOdds()
 	return d.setStaleness(ctx)
+}
+
+// keepFront leaves the clusters out that the sampled points show to be too slow, if others are left, or no
+// faster than a cheaper one, and sorts by cost. The search knew them only at the middle of what is not known.
+func (d *planned) keepFront() {
+	slow := func(o *option) bool { return o.Throughput < d.need }
+	if !slices.ContainsFunc(d.front, func(o *option) bool { return !slow(o) }) {
+		slow = func(*option) bool { return false }
+	}
+	slices.SortStableFunc(d.front, func(a, b *option) int { return cmp.Compare(a.Cost, b.Cost) })
+	fastest := 0.0
+	d.front = slices.DeleteFunc(d.front, func(o *option) bool {
+		if slow(o) || o.Throughput <= fastest {
+			return true
+		}
+		fastest = o.Throughput
+		return false
+	})
 }
 
 // planEvents bounds the events of all simulations of a front.

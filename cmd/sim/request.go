@@ -176,7 +176,7 @@ func (p *program) settle(q *request, given func(string) bool) error {
 	if q.cluster == thisMachine && !given("gpus") && !given("file") && q.kind != trained {
 		q.gpus = []int{1, 2, 4}[:min(3, len(q.gpus))]
 	}
-	q.notes = append(append(q.notes, q.withoutEffect(given)...), q.noteOfBatch(given)...)
+	q.notes = slices.Concat(q.notes, q.withoutEffect(given), q.noteOfBatch(given), q.noteOfHosts(given), q.noteOfOverhead())
 	if cards := q.hardware.Server.NetworkCards.Mid; q.network != "" && cards > 1 {
 		q.notes = append(q.notes, fmt.Sprintf("--network is the rate of one network card: a server has %d, "+
 			"with %v together", cards, q.hardware.Server.Network.Mid))
@@ -399,7 +399,8 @@ func (q *request) check(given func(string) bool) error {
 	}
 	for _, n := range q.gpus {
 		if n < 1 || n > job.GPUsMax {
-			return cli.UsageError("see --help", "--gpus: %d; want 1 to %d", n, job.GPUsMax)
+			return cli.UsageError("larger clusters take minutes a point", "--gpus: %d; want 1 to %d", n,
+				job.GPUsMax)
 		}
 	}
 	if err := q.checkProfiles(given); err != nil {
@@ -415,7 +416,7 @@ func (q *request) check(given func(string) bool) error {
 	case given("batch-per-gpu") && given("global-batch"):
 		return cli.UsageError("a batch a GPU grows with the GPUs, a global batch does not",
 			"--batch-per-gpu and --global-batch: want one of the two")
-	case q.kind != trained && q.samples < 1 && (q.kind != comparing || given("samples")):
+	case q.kind != trained && q.samples < 1 && (!q.kind.paired() || given("samples")):
 		return cli.UsageError("--samples 1 is the middle alone, without an interval",
 			"--samples: %d; want at least 1", q.samples)
 	case q.kind == single && q.seeds < 1:
@@ -606,37 +607,6 @@ func unknown(flag, word string, known []string) error {
 		text += fmt.Sprintf("; the nearest is %q", near)
 	}
 	return cli.UsageError("known are "+strings.Join(known, ", "), "%s", text)
-}
-
-// noteOfBatch says that GPUs have few samples each because they share the batch of the model.
-func (q *request) noteOfBatch(given func(string) bool) (notes []string) {
-	if given("batch-per-gpu") || given("global-batch") || given("file") || q.kind == trained {
-		return nil
-	}
-	const few = 64
-	gpus := slices.Max(q.gpus)
-	if each := q.job.Training.GlobalBatch / gpus; each < few && gpus > 1 {
-		notes = append(notes, fmt.Sprintf("%d GPUs share %d samples of a step, %d each; --batch-per-gpu "+
-			"lets the batch grow with them", gpus, q.job.Training.GlobalBatch, each))
-	}
-	return notes
-}
-
-// notesOfGPURows returns what a user might not expect of rows on GPUs.
-func (q *request) notesOfGPURows() (notes []string) {
-	if !q.job.HasRowsOnGPU() {
-		return nil
-	}
-	if name := q.hardware.System.Name; name != ownSystem {
-		notes = append(notes, fmt.Sprintf("rows on GPUs are those of %s; %s, which has none, gives the "+
-			"prices of launches, waits and collectives: --system %s has those of the runtime", ownSystem,
-			name, ownSystem))
-	}
-	if slices.Contains(q.modes, job.Sync) {
-		notes = append(notes, "hybrid has the bits of sync where rows are on GPUs, and gets the ids of its "+
-			"next batches ahead")
-	}
-	return notes
 }
 
 // place chooses the cluster of a job that is not made from a model, and loads its hardware.

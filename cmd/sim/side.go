@@ -20,7 +20,8 @@ import (
 // side is one of several configurations that a command looks at: a request with flags of its own.
 type side struct {
 	*request
-	name  string // as A
+	name  string            // as A
+	own   map[string]string // its own flags, as they were given
 	notes []string
 }
 
@@ -58,6 +59,8 @@ func (p *program) newSide(whole *cobra.Command, kind kind, name string, words []
 				"configurations together", flag))
 		}
 	}
+	own := map[string]string{}
+	c.Flags().Visit(func(f *pflag.Flag) { own[f.Name] = strings.Trim(f.Value.String(), "[]") })
 	if err := inherit(c.Flags(), whole.Flags()); err != nil {
 		return nil, refuse(err)
 	}
@@ -68,7 +71,7 @@ func (p *program) newSide(whole *cobra.Command, kind kind, name string, words []
 	if err != nil {
 		return nil, refuse(advise(err))
 	}
-	s := &side{request: q, name: name}
+	s := &side{request: q, name: name, own: own}
 	for line := range strings.Lines(said.String()) {
 		s.notes = append(s.notes, strings.TrimPrefix(strings.TrimSpace(line), "sim: "))
 	}

@@ -393,7 +393,10 @@ func (d *detailed) writeText(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+		const columns = 13
+		text := cli.WrapAt(fmt.Sprintf(format, args...), strings.Repeat(" ", columns), columns,
+			cli.TextColumns(w))
+		fmt.Fprintf(w, "%-*s%s\n", columns, name, text)
 	}
 	line("throughput", "%s samples/s", rate(r.Throughput))
 	if d.Interval != nil {
@@ -499,10 +502,11 @@ func (d *detailed) longLookups() string {
 func (d *detailed) writeParts(w io.Writer) {
 	if a := d.Mid.Roles; a != nil {
 		s := a.StageTimes
-		fmt.Fprintf(w, "\nStages in ms, medians, which overlap: GE %s, FC %s, BC %s, DS %s, PEG %s.\n%s",
-			digits(*ms(s[pace.GE])), digits(*ms(s[pace.FC])), digits(*ms(s[pace.BC])),
-			digits(*ms(s[pace.DS])),
-			digits(*ms(s[pace.PEG])), cli.Stages)
+		fmt.Fprintln(w)
+		cli.Paragraph(w, fmt.Sprintf("Stages in ms, medians, which overlap: GE %s, FC %s, BC %s, DS %s, PEG "+
+			"%s.", digits(*ms(s[pace.GE])), digits(*ms(s[pace.FC])), digits(*ms(s[pace.BC])),
+			digits(*ms(s[pace.DS])), digits(*ms(s[pace.PEG]))), "")
+		cli.Paragraph(w, cli.Stages, "")
 		if note := d.longLookups(); note != "" {
 			cli.Paragraph(w, note, "")
 		}

@@ -111,6 +111,11 @@ func (p *program) sweep(c *cobra.Command, f *flags) (err error) {
 	if err := g.setDigest(); err != nil {
 		return err
 	}
+	if f.samples == 0 {
+		if f.samples, err = g.points(); err != nil {
+			return err
+		}
+	}
 	if g.file, err = sweep.Open(f.swept.out, g.axes, g.inputs); err != nil {
 		if errors.Is(err, sweep.ErrFile) {
 			return &cli.Error{Err: fmt.Errorf("--out: %w", err), Hint: "name another file: one sweep never " +
@@ -374,6 +379,31 @@ func (g *grid) predict() error {
 	return failed
 }
 
+// points returns how many points of what is not known can be simulated at every point of the grid in some
+// seconds, if all of its points take as long as one in the middle. It is the same on any machine, and whatever
+// a file has already.
+func (g *grid) points() (int, error) {
+	all, err := sweep.Grid(g.axes)
+	if err != nil {
+		return 0, overError(err)
+	}
+	for i := range all {
+		s, err := g.side(all[(len(all)/2+i)%len(all)])
+		if err == nil {
+			o := s.predictions()
+			o.Samples = 0
+			var p *predict.Prediction
+			if p, err = predict.Run(context.Background(), s.question(s.modes[0], s.gpus[0]), o); err == nil {
+				return pairedPoints(pairedEvents, int64(len(all))*p.Mid.Events), nil
+			}
+		}
+		if !isRefusal(err) {
+			return 0, err
+		}
+	}
+	return pairedLeast, nil
+}
+
 // row predicts a point.
 func (g *grid) row(values []string, workers int) (*sweep.Row, error) {
 	row := &sweep.Row{Values: values, Inputs: g.inputs(values)}
@@ -382,7 +412,7 @@ func (g *grid) row(values []string, workers int) (*sweep.Row, error) {
 		var p *predict.Prediction
 		j := s.question(s.modes[0], s.gpus[0])
 		o := s.predictions()
-		o.Workers = workers
+		o.Samples, o.Workers = g.flags.samples, workers
 		if p, err = predict.Run(context.Background(), j, o); err == nil {
 			row.Throughput, row.StepMillis = p.Mid.Throughput, *ms(p.Mid.StepTime)
 			if p.Interval != nil {

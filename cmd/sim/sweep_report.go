@@ -147,10 +147,38 @@ func (g *grid) writeBest(w io.Writer, rows []sweep.Row) {
 				"more.", a.Name, least, 100*asFast), "  ")
 		}
 	}
-	if g.flags.samples > 1 {
-		cli.Paragraph(w, fmt.Sprintf("%d points of what is not known, the same for all rows; intervals are "+
-			"the 1st to 99th percentile.", g.flags.samples), "")
+	if text := g.priceNote(rows); text != "" {
+		cli.Paragraph(w, text, "  ")
 	}
+	if n := g.flags.samples; n > 1 {
+		text := fmt.Sprintf("%d points of what is not known, the same for all rows; intervals are the 1st to "+
+			"99th percentile.", n)
+		if n < pairedFew {
+			text += fmt.Sprintf(" From so few they are rough: --samples %d.", pairedMost)
+		}
+		cli.Paragraph(w, text, "")
+	}
+}
+
+// priceNote says that hardware which differs has one price, so that the fastest is the cheapest.
+func (g *grid) priceNote(rows []sweep.Row) string {
+	for _, r := range rows {
+		if r.Refusal == "" && (r.PerHour == 0 || r.PerHour != rows[0].PerHour) {
+			return ""
+		}
+	}
+	var names []string
+	for _, a := range g.axes {
+		hardware := !slices.Contains(sweepFlags, a.Name) && !strings.HasPrefix(a.Name, "hot.")
+		if hardware || slices.Contains(unpriced, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("All rows have the same price an hour: what %s costs is not known, and not in it.",
+		strings.Join(names, " and "))
 }
 
 // name writes the values of a point.

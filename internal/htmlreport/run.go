@@ -2,7 +2,6 @@ package htmlreport
 
 import (
 	"fmt"
-	"strings"
 
 	"tandem/algo/histogram"
 	"tandem/algo/protocol/pace"
@@ -92,8 +91,7 @@ func StageSection(of string, runs []Measured) Section {
 		}
 	}
 	if len(t.Rows) > 0 {
-		s.Text = []string{of + " Stages overlap, so their sum is not the time of a step.",
-			strings.ReplaceAll(strings.TrimSpace(cli.Stages), "\n", " ")}
+		s.Text = []string{of + " Stages overlap, so their sum is not the time of a step.", cli.Stages}
 		s.Tables = []cli.Table{t}
 	}
 	return s

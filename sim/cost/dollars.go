@@ -48,6 +48,19 @@ func (h *Hardware) DollarsPerHour(accelerators, densePSs int) (price unit.Dollar
 	return price, ""
 }
 
+// PayShare multiplies the prices of accelerators and their servers, as of spot instances.
+func (h *Hardware) PayShare(share float64) {
+	prices := []*quantity.Value[unit.Dollars]{&h.Accelerator.DollarsPerHour, &h.Server.DollarsPerHour}
+	for i := range h.Mixed {
+		prices = append(prices, &h.Mixed[i].Accelerator.DollarsPerHour)
+	}
+	for _, price := range prices {
+		for _, x := range []*unit.Dollars{&price.Low, &price.Mid, &price.High} {
+			*x *= unit.Dollars(share)
+		}
+	}
+}
+
 // PriceSetting is the name behind that of a part, as in server.dollars-per-hour, of its price.
 const PriceSetting = ".dollars-per-hour"
 

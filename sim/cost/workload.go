@@ -195,6 +195,12 @@ type Memory struct {
 	device               int // that accelerator, of Devices
 }
 
+// WithOverhead returns what a PS host would hold if its rows took some bytes beside values and state, and not
+// those of package table.
+func (m *Memory) WithOverhead(each unit.Bytes) unit.Bytes {
+	return unit.Bytes(float64(m.PS) / float64(m.Row) * float64(m.Row-table.Overhead+each))
+}
+
 // MemoryUse returns how much of the memory of the hardware a job takes.
 func MemoryUse(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) Memory {
 	m := Memory{Row: unit.Bytes(w.rowBytes(table.Overhead)), PSHas: r.PSHost.Memory}

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"tandem/algo/job"
-	"tandem/algo/quantity"
-	"tandem/algo/unit"
 	"tandem/sim/cost"
 	"tandem/sim/predict"
 	"tandem/sim/system"
@@ -147,12 +145,7 @@ func (f *family) job(p Place) (*predict.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, price := range []*quantity.Value[unit.Dollars]{&j.Hardware.Accelerator.DollarsPerHour,
-		&j.Hardware.Server.DollarsPerHour} {
-		for _, x := range []*unit.Dollars{&price.Low, &price.Mid, &price.High} {
-			*x *= unit.Dollars(f.share)
-		}
-	}
+	j.Hardware.PayShare(f.share)
 	return j, nil
 }
 

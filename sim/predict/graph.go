@@ -48,6 +48,7 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64, line *timeli
 		result.Stations = append(result.Stations, station.Use{Name: s.Name, Busy: s.Busy, Servers: 1,
 			Stations: j.Roles.Ranks, MeanBusy: s.Busy})
 	}
+	slices.SortStableFunc(result.Stations, func(a, b station.Use) int { return cmp.Compare(b.Busy, a.Busy) })
 	return result, nil
 }
 

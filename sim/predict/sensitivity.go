@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"tandem/algo/protocol/fault"
-	"tandem/internal/parallel"
 )
 
 // Sensitivity is the effect of a better group of parameters on the throughput.
@@ -21,36 +20,26 @@ const tenth = 1.1
 
 // Sensitivities improves every group of parameters by a tenth, one group at a time with all other parameters
 // at the middle of their ranges, and returns the changes of the throughput, the largest first. A parameter of
-// which more is better is multiplied by 1.1, others are divided by 1.1. The runs are without faults. Cost:
-// one simulation a group.
+// which more is better is multiplied by 1.1, others are divided by 1.1. Tables stay where they are, and the
+// runs are without faults. Cost: one simulation a group, and one.
 func Sensitivities(ctx context.Context, j *Job, o Options) ([]Sensitivity, error) {
 	healthy := *j
 	healthy.Faults = fault.Plan{}
 	groups := j.Parameters().Groups()
-	rates := make([]float64, 1+len(groups))
-	errs := make([]error, len(rates))
-	count := o.counter(len(rates))
-	parallel.ForEach(workers(&o), len(rates), func(i int) {
-		if errs[i] = ctx.Err(); errs[i] != nil {
-			return
-		}
-		defer count()
-		better := &healthy
-		if i > 0 {
-			better = healthy.Improved(groups[i-1], tenth)
-		}
-		var r Result
-		r, errs[i] = o.run(ctx, better, o.Seed)
-		rates[i] = r.Throughput
-	})
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	count := o.counter(1 + len(groups))
+	placed, base, err := o.place(ctx, &healthy)
+	if err != nil {
+		return nil, err
 	}
+	count()
 	list := make([]Sensitivity, len(groups))
-	for i, group := range groups {
-		list[i] = Sensitivity{group, rates[i+1]/rates[0] - 1}
+	err = o.each(ctx, len(groups), count, func(i int) error {
+		r, err := o.run(ctx, placed.Improved(groups[i], tenth), o.Seed)
+		list[i] = Sensitivity{groups[i], r.Throughput/base.Throughput - 1}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(list, func(a, b Sensitivity) int {
 		return cmp.Compare(math.Abs(b.Change), math.Abs(a.Change))

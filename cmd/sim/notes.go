@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/algo/job"
+	"tandem/sim/cost"
+	"tandem/sim/preset"
+)
+
+// noteOfBatch says that GPUs have few samples each because they share the batch of the model.
+func (q *request) noteOfBatch(given func(string) bool) (notes []string) {
+	if given("batch-per-gpu") || given("global-batch") || given("file") || q.kind == trained {
+		return nil
+	}
+	const few = 64
+	gpus := slices.Max(q.gpus)
+	if each := q.job.Training.GlobalBatch / gpus; each < few && gpus > 1 {
+		notes = append(notes, fmt.Sprintf("%d GPUs share %d samples of a step, %d each; --batch-per-gpu "+
+			"lets the batch grow with them", gpus, q.job.Training.GlobalBatch, each))
+	}
+	return notes
+}
+
+// noteOfHosts says that the hosts of a cluster were bought for larger tables than those of the model.
+func (q *request) noteOfHosts(given func(string) bool) []string {
+	if q.net == nil || !q.kind.one() || q.graph() || q.cluster == thisMachine || q.job.HasRowsOnGPU() || !given("preset") ||
+		preset.IsFile(q.preset) || slices.ContainsFunc(q.set, isHostCount) {
+		return nil
+	}
+	const empty = 0.1
+	j := q.question(q.modes[0], slices.Max(q.gpus))
+	h := j.Hardware
+	u := cost.MemoryUse(h.Resolve(), &j.Job, j.Layout, &j.Workload)
+	full := float64(u.PS) / float64(u.PSHas)
+	if hosts := h.EmbeddingPSs.Count.Mid; hosts < 2 || full > empty {
+		return nil
+	}
+	return []string{fmt.Sprintf("rows fill %s of the memory of the %d PS hosts of %s, whose whole price "+
+		"counts: sim plan --presets %s chooses the numbers of hosts", part(full), h.EmbeddingPSs.Count.Mid,
+		q.preset, q.preset)}
+}
+
+// noteOfOverhead says that rows fit because those of every system count as those of this runtime, where they
+// would not fit with what the system's own tables need.
+func (q *request) noteOfOverhead() []string {
+	s := q.hardware.System
+	low, high := s.EmbeddingPS.Overhead.Range()
+	if q.net == nil || !q.kind.one() || q.graph() || q.cluster == thisMachine {
+		return nil
+	}
+	j := q.question(q.modes[0], slices.Max(q.gpus))
+	u := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, &j.Workload)
+	own := u.WithOverhead(low)
+	if own <= u.PSHas {
+		return nil
+	}
+	return []string{fmt.Sprintf("rows count as those of this runtime; in the tables of %s itself they take %v "+
+		"to %v each beside values and state, and would not fit: at least %v on a PS host of %v", s.Name, low,
+		high, own, u.PSHas)}
+}
+
+// isHostCount reports whether a setting is of a number of hosts.
+func isHostCount(setting string) bool { return strings.Contains(setting, ".count=") }
+
+// notesOfGPURows returns what a user might not expect of rows on GPUs.
+func (q *request) notesOfGPURows() (notes []string) {
+	if !q.job.HasRowsOnGPU() {
+		return nil
+	}
+	if name := q.hardware.System.Name; name != ownSystem {
+		notes = append(notes, fmt.Sprintf("rows on GPUs are those of %s; %s, which has none, gives the "+
+			"prices of launches, waits and collectives: --system %s has those of the runtime", ownSystem,
+			name, ownSystem))
+	}
+	if slices.Contains(q.modes, job.Sync) {
+		notes = append(notes, "hybrid has the bits of sync where rows are on GPUs, and gets the ids of its "+
+			"next batches ahead")
+	}
+	return notes
+}
