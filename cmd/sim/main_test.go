@@ -109,7 +109,7 @@ func TestExitCodes(t *testing.T) {
 		{"--gpus 0", 2, "--gpus: 0; want 1 to"},
 		{"--gpus 1,2,x", 2, `invalid argument "1,2,x" for "--gpus" flag: "x" is not a whole number; ` +
 			`separate numbers by commas, as 1,8,64`},
-		{"--gpus 100000 --modes hybrid", 2, "100000 GPUs; want 1 to 16384"},
+		{"--gpus 20000 --modes hybrid", 2, "20000 GPUs; want 1 to 16384"},
 		{"train --gpus 24 --modes hybrid,sync", 2,
 			"--modes sync: ranks = 24 do not divide groups = 32: sync promises"},
 		{"--network 25", 2, "a rate has a unit"},

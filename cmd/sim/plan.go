@@ -45,12 +45,13 @@ The answer is a front: the cheapest cluster, and the cheapest ones that are
 faster by at least a tenth each, up to the fastest. No cluster has more hosts
 than pay for themselves. Each is simulated at the same points of what is not
 known, prices included, and reported as by sim run: "cheapest" is the part of
-the points at which it is the cheapest that is fast enough. Below are the hosts, their memory, and the
-smallest staleness, of 0, 1, 2, 4 and so on, that does as well.
+the points at which it is the cheapest that is fast enough. Below are the
+hosts, their memory, and the smallest staleness, of 0, 1, 2, 4 and so on, that
+does as well.
 
 Prices are the on-demand prices of the profiles. There are no spot prices in
 them: --spot SHARE pays that part for GPUs and their servers; "sim goodput"
-says what being preempted costs.
+has it too, and says what being preempted costs.
 `
 
 const planExamples = `  go run ./cmd/sim plan
@@ -414,7 +415,7 @@ func (d *planned) predictFront(found []*plan.Found, progress *cli.Progress) erro
 		if o.job, err = d.space.Job(f.Place); err != nil {
 			return err
 		}
-		r, err := predict.Run(ctx, o.job, predict.Options{})
+		r, err := predict.Run(ctx, o.job, predict.Options{Seed: plan.Seed})
 		if err != nil {
 			return err
 		}
@@ -425,7 +426,7 @@ func (d *planned) predictFront(found []*plan.Found, progress *cli.Progress) erro
 		d.samples = pairedPoints(planEvents, events)
 	}
 	for _, o := range d.front {
-		options := predict.Options{Samples: d.samples, WithoutEnds: true}
+		options := predict.Options{Samples: d.samples, WithoutEnds: true, Seed: plan.Seed}
 		options.Done = func(done, all int) { progress.Show(done, all, d.space.Describe(o.Place)) }
 		var err error
 		if o.whole, err = predict.Run(ctx, o.job, options); err != nil {
@@ -501,7 +502,7 @@ func (d *planned) setStaleness(ctx context.Context) error {
 	for staleness := 0; staleness < d.planning.staleness; staleness = max(staleness+1, 2*staleness) {
 		j := *first.job
 		j.Training.Staleness = &staleness
-		r, err := predict.Run(ctx, &j, predict.Options{})
+		r, err := predict.Run(ctx, &j, predict.Options{Seed: plan.Seed})
 		if err != nil {
 			return err
 		}

@@ -227,7 +227,7 @@ func (q *request) where() string {
 			instances(&q.hardware.EmbeddingPSs, "PSs"))
 	}
 	if s.NetworkRate > 0 {
-		text += fmt.Sprintf(", network cards of %sGbps", digits(float64(s.NetworkRate)*8/1e9))
+		text += fmt.Sprintf(", network cards of %.4gGbps", float64(s.NetworkRate)*8/1e9)
 	}
 	return text + "; system " + s.System
 }

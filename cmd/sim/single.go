@@ -626,8 +626,14 @@ func (d *detailed) writeUnknowns(w io.Writer) {
 	}
 	if len(d.sensitivities) > 0 {
 		fmt.Fprintln(w, "\nA tenth better would change the throughput by:")
-		for _, s := range d.sensitivities[:min(5, len(d.sensitivities))] {
+		shown := d.sensitivities[:min(5, len(d.sensitivities))]
+		for _, s := range shown {
 			fmt.Fprintf(w, "  %+5.1f %%  %s\n", 100*s.Change, s.Name)
+		}
+		const least = -0.0005
+		if slices.ContainsFunc(shown, func(s predict.Sensitivity) bool { return s.Change < least }) {
+			cli.Paragraph(w, "A minus comes from the order of work: what ends earlier can delay what runs "+
+				"beside it.", "")
 		}
 	}
 }

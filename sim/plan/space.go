@@ -182,12 +182,15 @@ func (s *Space) PerHour(p Place) float64 {
 	return float64(all)
 }
 
+// Seed is the seed of jitter in simulations of a plan: the default of other predictions.
+const Seed = 1
+
 // Simulate implements Problem: it takes the middle of what is not known.
 func (s *Space) Simulate(p Place) (Outcome, error) {
 	j, err := s.Job(p)
 	if err == nil {
 		var r *predict.Prediction
-		if r, err = predict.Run(context.Background(), j, predict.Options{Workers: 1}); err == nil {
+		if r, err = predict.Run(context.Background(), j, predict.Options{Workers: 1, Seed: Seed}); err == nil {
 			return Outcome{Throughput: r.Mid.Throughput}, nil
 		}
 	}
