@@ -44,7 +44,8 @@ The report has the useful samples a second with the interval over trainings and
 over what is not known of the speed, what the lost time went into, the best
 interval between checkpoints and how flat the optimum is, beside Young's and
 Daly's formulas. With --preempted-every it says at which share of the price on
-demand (--spot) machines that are taken away pay. --json prints one object, whose shares are parts of the time.
+demand, which --spot takes, machines that are taken away pay. --json prints one
+object, whose shares are parts of the time.
 ` + common
 
 const goodputExamples = `  go run ./cmd/sim goodput

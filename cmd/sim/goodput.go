@@ -286,9 +286,9 @@ func (d *failingReport) writeLost(w io.Writer) {
 		if x := d.request.failures; x.by(byNothing) {
 			remedy = "Checkpoints would help: --recover checkpoint."
 		} else if between := d.plan.Between(); d.plan.Read > between {
-			remedy = fmt.Sprintf("It takes %s to read a checkpoint, and something fails every %s: faster disks "+
-				"(--disk), more hosts or fewer failures would help, and no policy.", span(d.plan.Read),
-				span(between))
+			remedy = fmt.Sprintf("It takes %s to read a checkpoint, and something fails every %s: faster "+
+				"disks (--disk), more hosts or fewer failures would help, and no policy.",
+				span(d.plan.Read), span(between))
 		} else if !x.by(byLog) && !d.request.graph() {
 			remedy = "Fewer or more reliable machines, shorter restarts, or --recover log would help."
 		}

@@ -26,21 +26,17 @@ func (q *request) noteOfBatch(given func(string) bool) (notes []string) {
 
 // noteOfHosts says that the hosts of a cluster were bought for larger tables than those of the model.
 func (q *request) noteOfHosts(given func(string) bool) []string {
-	if q.net == nil || !q.kind.one() || q.graph() || q.cluster == thisMachine || q.job.HasRowsOnGPU() || !given("preset") ||
-		preset.IsFile(q.preset) || slices.ContainsFunc(q.set, isHostCount) {
+	if !given("preset") || preset.IsFile(q.preset) || slices.ContainsFunc(q.set, isHostCount) {
 		return nil
 	}
 	const empty = 0.1
-	j := q.question(q.modes[0], slices.Max(q.gpus))
-	h := j.Hardware
-	u := cost.MemoryUse(h.Resolve(), &j.Job, j.Layout, &j.Workload)
-	full := float64(u.PS) / float64(u.PSHas)
-	if hosts := h.EmbeddingPSs.Count.Mid; hosts < 2 || full > empty {
-		return nil
+	u, hosts := q.psMemory()
+	if full := float64(u.PS) / float64(u.PSHas); hosts > 1 && full > 0 && full < empty {
+		return []string{fmt.Sprintf("rows fill %s of the memory of the %d PS hosts of %s, whose whole price "+
+			"counts: sim plan --presets %s chooses the numbers of hosts", part(full), hosts, q.preset,
+			q.preset)}
 	}
-	return []string{fmt.Sprintf("rows fill %s of the memory of the %d PS hosts of %s, whose whole price "+
-		"counts: sim plan --presets %s chooses the numbers of hosts", part(full), h.EmbeddingPSs.Count.Mid,
-		q.preset, q.preset)}
+	return nil
 }
 
 // noteOfOverhead says that rows fit because those of every system count as those of this runtime, where they
@@ -48,18 +44,25 @@ func (q *request) noteOfHosts(given func(string) bool) []string {
 func (q *request) noteOfOverhead() []string {
 	s := q.hardware.System
 	low, high := s.EmbeddingPS.Overhead.Range()
-	if q.net == nil || !q.kind.one() || q.graph() || q.cluster == thisMachine {
+	u, hosts := q.psMemory()
+	own := u.WithOverhead(low)
+	if hosts == 0 || own <= u.PSHas {
 		return nil
+	}
+	return []string{fmt.Sprintf("rows count as those of this runtime; in the tables of %s itself they take "+
+		"%v to %v each beside values and state, and would not fit: at least %v on a PS host of %v", s.Name,
+		low, high, own, u.PSHas)}
+}
+
+// psMemory returns the memory that a question about one model on a cluster with PSs takes, and the number of
+// their hosts; 0 of another question.
+func (q *request) psMemory() (u cost.Memory, hosts int) {
+	if q.net == nil || !q.kind.one() || q.graph() || q.cluster == thisMachine {
+		return cost.Memory{Row: 1}, 0
 	}
 	j := q.question(q.modes[0], slices.Max(q.gpus))
-	u := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, &j.Workload)
-	own := u.WithOverhead(low)
-	if own <= u.PSHas {
-		return nil
-	}
-	return []string{fmt.Sprintf("rows count as those of this runtime; in the tables of %s itself they take %v "+
-		"to %v each beside values and state, and would not fit: at least %v on a PS host of %v", s.Name, low,
-		high, own, u.PSHas)}
+	h := j.Hardware
+	return cost.MemoryUse(h.Resolve(), &j.Job, j.Layout, &j.Workload), h.EmbeddingPSs.Count.Mid
 }
 
 // isHostCount reports whether a setting is of a number of hosts.

@@ -35,8 +35,8 @@ func TestNoteOfEmptyHosts(t *testing.T) {
 	}
 }
 
-// Rows count alike in all systems. A note says where Persia's own would not fit: 6.25·10¹² rows of 98 bytes and
-// more are 612 TB and more beside 200 TB of values, and its PSs have 353 TB.
+// Rows count alike in all systems. A note says where Persia's own would not fit: 6.25·10¹² rows of 98 bytes
+// and more are 612 TB and more beside 200 TB of values, and its PSs have 353 TB.
 func TestNoteOfRowsThatPersiaCouldNotHold(t *testing.T) {
 	const note = "would not fit: at least 27.08TB on a PS host of 11776GB"
 	for args, want := range map[string]bool{
@@ -77,7 +77,7 @@ func TestComparisonsSayWhatHasNoPrice(t *testing.T) {
 
 // Reports of one prediction have at most 80 columns, but for commands.
 func TestPredictionFits80Columns(t *testing.T) {
-	for _, args := range []string{"--preset dgx-h100 --model criteo --gpus 8", "--preset persia-gcp --gpus 8"} {
+	for _, args := range []string{"--preset dgx-h100 --model criteo", "--preset persia-gcp --gpus 8"} {
 		var stdout, stderr bytes.Buffer
 		if code := run(append([]string{"run", "--samples", "2"}, strings.Fields(args)...), &stdout,
 			&stderr); code != 0 {
@@ -106,8 +106,8 @@ func TestPlanSaysWhatRunSays(t *testing.T) {
 	}
 }
 
-// At the share of the price that goodput names, samples of machines that are taken away cost what they cost on
-// machines that are not.
+// At the share of the price that goodput names, samples of machines that are taken away cost what they cost
+// on machines that are not.
 func TestSpotPaysBelowWhatGoodputSays(t *testing.T) {
 	const args = "--preset dgx-h100 --samples 1 --trainings 40 --length 2d "
 	steady, taken := goodputOf(t, args), goodputOf(t, args+"--preempted-every 6h")

@@ -380,8 +380,7 @@ func (g *grid) predict() error {
 }
 
 // points returns how many points of what is not known can be simulated at every point of the grid in some
-// seconds, if all of its points take as long as one in the middle. It is the same on any machine, and whatever
-// a file has already.
+// seconds, if all of its points take as long as one in the middle. It depends on the command alone.
 func (g *grid) points() (int, error) {
 	all, err := sweep.Grid(g.axes)
 	if err != nil {

@@ -151,8 +151,8 @@ func (g *grid) writeBest(w io.Writer, rows []sweep.Row) {
 		cli.Paragraph(w, text, "  ")
 	}
 	if n := g.flags.samples; n > 1 {
-		text := fmt.Sprintf("%d points of what is not known, the same for all rows; intervals are the 1st to "+
-			"99th percentile.", n)
+		text := fmt.Sprintf("%d points of what is not known, the same for all rows; intervals are the 1st "+
+			"to 99th percentile.", n)
 		if n < pairedFew {
 			text += fmt.Sprintf(" From so few they are rough: --samples %d.", pairedMost)
 		}

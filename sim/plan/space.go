@@ -190,7 +190,8 @@ func (s *Space) Simulate(p Place) (Outcome, error) {
 	j, err := s.Job(p)
 	if err == nil {
 		var r *predict.Prediction
-		if r, err = predict.Run(context.Background(), j, predict.Options{Workers: 1, Seed: Seed}); err == nil {
+		r, err = predict.Run(context.Background(), j, predict.Options{Workers: 1, Seed: Seed})
+		if err == nil {
 			return Outcome{Throughput: r.Mid.Throughput}, nil
 		}
 	}

@@ -28,10 +28,10 @@ const alike = 0.6
 // errors returns the logarithms of the errors that addErrors adds at n sampled points; nil if they are not
 // known.
 //
-// Predictions with the same software share the common part point by point. Those of the same setting share the
-// whole error, so that a what-if of hardware is not blurred, and those of neighbours nearly all of it: the
-// single part is a field over the logarithms of the number of GPUs and of the batch of each, of which settings
-// twice as large share little. Published steps are off in this way, too.
+// Predictions with the same software share the common part point by point. Those of the same setting share
+// the whole error, so that a what-if of hardware is not blurred, and those of neighbours nearly all of it:
+// the single part is a field over the logarithms of the number of GPUs and of the batch of each, of which
+// settings twice as large share little. Published steps are off in this way, too.
 func (j *Job) errors(n int) []float64 {
 	a := j.Hardware.System.Accuracy
 	if a == nil {
