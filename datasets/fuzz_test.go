@@ -14,13 +14,15 @@ import (
 // contradicts its schema, that only errors of the file as a whole remain when all bad rows are
 // skipped, and that blocks of any size give the rows of sequential reading.
 func fuzzFormat(f *testing.F, cfg job.Data, seeds ...string) {
-	for _, seed := range seeds {
+	for _, seed := range append(seeds, `{"`) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if in, err := input.New("file", strings.NewReader(text)); err != nil {
 			return // not the file that its first bytes claim
-		} else if in.Compression == "" { // with bad rows before a truncation, either error is right
+		} else if in.Compression == "" && !in.JSON {
+			// With bad rows before a truncation, either error is right. Lines of JSON have a fuzz target of
+			// their own.
 			sameRows(t, cfg, text, len(text)%3, 2, 1+len(text)%97)
 		}
 		b, _, err := readText(cfg, text, len(text)+1)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -78,7 +79,7 @@ func checkSplit(t interface {
 }, line []byte) {
 	columns := newJSONColumns(splitNames, splitSeparators)
 	got, bad := columns.split(line, nil, nil)
-	if begin := bytes.TrimLeft(line, blanks); !json.Valid(line) || begin[0] != '{' {
+	if begin := bytes.TrimLeft(line, blanks); !json.Valid(line) || begin[0] != '{' || !utf8.Valid(line) {
 		if bad == nil {
 			t.Fatalf("%q is taken for an object", line)
 		}
@@ -132,7 +133,7 @@ func TestObjectsAreThoseOfEncodingJSON(t *testing.T) {
 
 func FuzzObjects(f *testing.F) {
 	for _, seed := range []string{`{"user":"u","tags":["a","b"],"click":1}`, `{}`, `[1]`, `"user"`, `1`, ``,
-		`{"user":"\u00e9\"","tags":[],"x":{"y":[1,"}",{}]}}`, `{"user":1,"user":2}`, `{"click":[1]}`,
+		`{"user":"\u00e9\"","tags":[],"x":{"y":[1,"}",{}]}}`, `{"user":1,"user":2}`, "{\"tags\":[\"\xfc\"]}", `{"click":[1]}`,
 		`{"tags":["a|b"]}`, `{"tags":[[1]]}`, `{"tags":{"a":1}}`, `{"user":-1.5e+9 , "click":null}`,
 		`{"us\u0065r":true}`, strings.Repeat(`{"user":`, 20_000)} {
 		f.Add([]byte(seed))
