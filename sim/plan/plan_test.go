@@ -84,7 +84,7 @@ func (o option) run() (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	p, err := predict.Run(context.Background(), j, predict.Options{Workers: 1})
+	p, err := predict.Run(context.Background(), j, predict.Options{Workers: 1, Seed: Seed})
 	if err != nil {
 		return result{}, err
 	}
