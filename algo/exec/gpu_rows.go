@@ -13,6 +13,7 @@ import (
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
 )
 
 // gpuRows are the rows of a job that its ranks have on their GPUs, each those that shard.Rows gives it.
@@ -226,6 +227,19 @@ func RowsOnGPUs(m *ModelState) (all []GPURows, err error) {
 		all = append(all, of)
 	}
 	return all, nil
+}
+
+// RowsOnPSs returns how many rows the PSs of this process have, and the memory of these with their index.
+func RowsOnPSs(m *ModelState) (rows int, memory unit.Bytes) {
+	for _, s := range m.shards {
+		if s == nil {
+			continue
+		}
+		for _, t := range s.Tables() {
+			rows, memory = rows+t.Len(), memory+t.Memory()
+		}
+	}
+	return rows, memory
 }
 
 // failed returns the error of the GPU, if table has met one.

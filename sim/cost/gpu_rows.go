@@ -55,6 +55,16 @@ type rowsOfRank struct {
 	ownPasses, askedPasses int // of the sorts of own and asked
 }
 
+// CheckPlacements returns an error if a job has the rows of some slots on GPUs and those of others on PSs,
+// which has no price.
+func CheckPlacements(t *job.Job) error {
+	if !t.MixesPlacements() {
+		return nil
+	}
+	return fmt.Errorf("rows have a price where all are on GPUs, or all on PSs: leave out the placement of "+
+		"single slots in data.slots, and set rows.placement to %s or %s", job.RowsOnGPU, job.RowsOnPSs)
+}
+
 // gpuRows returns the prices of a batch on an accelerator.
 func (p *Prices) gpuRows(a *device.Accelerator, s *BatchSize) *GPURows {
 	if !p.Job.HasRowsOnGPU() {
