@@ -82,7 +82,8 @@ type PooledAndIDs struct {
 func (p *PooledAndIDs) Size() int { return p.Pooled.Size() + p.IDs.Size() }
 
 // storeForGPU stores the pooled embeddings of a batch, in a borrowed buffer, with its ids of slots on GPUs.
-func (w *embeddingWorkerWork) storeForGPU(i item, routed *resolved, pooled []float32, won Winners) unit.Bytes {
+func (w *embeddingWorkerWork) storeForGPU(i item, routed *resolved, pooled []float32,
+	won Winners) unit.Bytes {
 	columns := w.buffers.borrow(routed.Samples() * w.width)
 	w.bySlot.compact(columns, pooled)
 	w.buffers.giveBack(pooled)

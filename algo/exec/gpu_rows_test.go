@@ -62,7 +62,8 @@ func TestRanksWithRowsOfSomeSlotsGetBoth(t *testing.T) {
 	j.Rows.Placement, j.Rows.Capacity, j.Model.Device.CUDA = job.RowsOnGPU, 100, true
 	j.Data.Slots = []job.SlotSetting{{Slot: "tags", Placement: job.RowsOnPSs}}
 	data.Fields.Slots[0].Pooling = batch.Max // 3 values of tags, 2·(3+1) of history
-	p, err := NewLocal(j, data, backend.Backend{}, func(at msg.Address) bool { return at.Role != msg.NNWorker })
+	elsewhere := func(at msg.Address) bool { return at.Role != msg.NNWorker }
+	p, err := NewLocal(j, data, backend.Backend{}, elsewhere)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,8 @@ func TestRanksWithRowsOfSomeSlotsGetBoth(t *testing.T) {
 	}
 	both, grads := &PooledAndIDs{pooled(16*3, 16*3), *ids}, pooled(16*3, 16*3)
 	all := newIDs(&data.Fields, &part, false)
-	most := p.Admission().FrameMax(msg.Message{Kind: msg.Embeddings, Samples: 16, StepSamples: 16, Bytes: 1e9})
+	most := p.Admission().FrameMax(msg.Message{Kind: msg.Embeddings, Samples: 16, StepSamples: 16,
+		Bytes: 1e9})
 	if most < unit.Bytes(both.Size()) {
 		t.Errorf("frames of up to %v, and there is one of %d B", most, both.Size())
 	}

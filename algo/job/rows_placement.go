@@ -22,8 +22,8 @@ const (
 // RowPlacements lists the places of embedding rows.
 func RowPlacements() []string { return []string{RowsOnPSs, RowsOnGPU} }
 
-// HasRowsOnGPU reports whether the ranks hold rows on their GPUs, of all slots or of some. Sequential training
-// has no ranks.
+// HasRowsOnGPU reports whether the ranks hold rows on their GPUs, of all slots or of some. Sequential
+// training has no ranks.
 func (j *Job) HasRowsOnGPU() bool {
 	onGPU := j.Rows.Placement == RowsOnGPU ||
 		slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool { return s.Placement == RowsOnGPU })
@@ -79,8 +79,8 @@ func (j *Job) CheckPlacements(slots []batch.Slot) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("data.slots: all slots of the data have placement %s: leave out the placement of slots, "+
-		"and set rows.placement to %s", at, at)
+	return fmt.Errorf("data.slots: all slots of the data have placement %s: leave out the placement of "+
+		"slots, and set rows.placement to %s", at, at)
 }
 
 // SharesRowsOnGPUs reports whether several ranks hold the rows together, each on its GPU.

@@ -72,8 +72,8 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 // Slots have the placement of section rows unless they have one of their own. Where they differ, the plan of
 // a schema says which feature groups the ranks own, and what GPUs cannot pool may be on PSs.
 func TestRowsAreOnGPUsBySlot(t *testing.T) {
-	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{{Name: "user", Dim: 16}, {Name: "item", Dim: 16},
-		{Name: "tags", Dim: 16}}}
+	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{{Name: "user", Dim: 16},
+		{Name: "item", Dim: 16}, {Name: "tags", Dim: 16}}}
 	on := func(usual string, slots ...job.SlotSetting) job.Job {
 		j := job.Default()
 		j.Rows.Placement, j.Rows.Capacity, j.Model.Device.CUDA, j.Roles.Ranks = usual, 100, true, 1

@@ -245,3 +245,18 @@ func TestMemoryOfRowsOnGPUs(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Room for 100 rows: tags (9 reads of 30 rows) and user (2 of 60) fill it. History (4 of 90), which has more
+// reads a row than user, does not fit behind tags, and item (1 of 50) not behind both. So 11 of 16 reads are
+// on GPUs.
+func TestWhatDoesNotFitIsDividedByReads(t *testing.T) {
+	w := Workload{Groups: []GroupRows{{[]string{"user"}, 60, 2}, {[]string{"item"}, 50, 1},
+		{[]string{"history", "clicks"}, 90, 4}, {[]string{"tags"}, 30, 9}}}
+	const want = "; or leave to PSs, by placement: ps in data.slots: history, clicks, item; the rows of the " +
+		"other slots fit, 90 of them with 69 % of the reads"
+	for room, want := range map[float64]string{100: want, 1000: "", 20: ""} {
+		if got := w.division(room); got != want {
+			t.Errorf("room for %v: %q, want %q", room, got, want)
+		}
+	}
+}

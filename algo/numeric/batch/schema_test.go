@@ -77,7 +77,8 @@ func TestEmbeddingWidth(t *testing.T) {
 
 // Of slots of 3, 2·(3+1) and 3 values, the first and the last have the columns 0 to 2 and 11 to 13.
 func TestColumnsOfSlots(t *testing.T) {
-	schema := &batch.Schema{Slots: []batch.Slot{{Dim: 3}, {Dim: 3, Pooling: batch.Raw, FixedSize: 2}, {Dim: 3}}}
+	schema := &batch.Schema{Slots: []batch.Slot{{Dim: 3}, {Dim: 3, Pooling: batch.Raw, FixedSize: 2},
+		{Dim: 3}}}
 	for _, c := range []struct {
 		slots []int
 		want  []int32

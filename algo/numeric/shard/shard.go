@@ -11,10 +11,10 @@ import (
 // job (job.Job.ShardPlan). Plans can be compared with ==. The zero value is not a valid plan.
 //
 // There is one kind, Rows: each PS owns whole rows, of every table, and embedding workers pool what they get
-// from all PSs. WithHot takes the hot rows from the PSs, OnRanks all rows, and WithGroupsOnRanks those of some
-// feature groups. A plan that keeps a table on one PS fits behind Owner, because a sign names its feature
-// group (batch.Signer). One that cuts rows into columns needs an owner for each column beside it, and one
-// under which PSs pool needs to say so.
+// from all PSs. WithHot takes the hot rows from the PSs, OnRanks all rows, and WithGroupsOnRanks those of
+// some feature groups. A plan that keeps a table on one PS fits behind Owner, because a sign names its
+// feature group (batch.Signer). One that cuts rows into columns needs an owner for each column beside it, and
+// one under which PSs pool needs to say so.
 type Plan struct {
 	servers int
 	hot     *Hot
