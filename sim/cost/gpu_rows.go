@@ -269,10 +269,10 @@ func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
 	return nil
 }
 
-// division says which slots to leave to PSs where GPUs have room for a number of rows: on GPUs are the feature
-// groups whose rows are read most, which fill the room in this order; a group that no longer fits is left
-// out. All rows have the same size there, so these are also those with the most reads of a byte. It returns ""
-// if all groups fit, or none.
+// division says which slots to leave to PSs where GPUs have room for a number of rows. On GPUs are the
+// feature groups whose rows are read most, which fill the room in this order; one that no longer fits is left out.
+// All rows have the same size there, so these are also the groups with the most reads of a byte. It returns
+// "" if all groups fit, or none does.
 func (w *Workload) division(room float64) string {
 	groups := slices.Clone(w.Groups)
 	slices.SortStableFunc(groups, func(a, b GroupRows) int {
@@ -291,8 +291,8 @@ func (w *Workload) division(room float64) string {
 	if reads == 0 || len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; or leave to PSs, by placement: %s in data.slots: %s; the rows of the other slots fit, "+
-		"%.0f of them with %.0f %% of the reads", job.RowsOnPSs, strings.Join(others, ", "), rows,
+	return fmt.Sprintf("; or leave to PSs, by placement: %s in data.slots: %s; the rows of the other slots "+
+		"fit, %.0f of them with %.0f %% of the reads", job.RowsOnPSs, strings.Join(others, ", "), rows,
 		100*reads/all)
 }
 

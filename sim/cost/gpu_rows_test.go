@@ -246,9 +246,9 @@ func TestMemoryOfRowsOnGPUs(t *testing.T) {
 	}
 }
 
-// Room for 100 rows: tags (9 reads of 30 rows) and user (2 of 60) fill it. History (4 of 90), which has more
-// reads a row than user, does not fit behind tags, and item (1 of 50) not behind both. So 11 of 16 reads are
-// on GPUs.
+// Room for 100 rows: tags (9 reads of 30 rows) and user (2 of 60) fill it. History (4 of 90) has more reads a
+// row than user and does not fit behind tags, and item (1 of 50) not behind both. So 11 of 16 reads are on
+// GPUs.
 func TestWhatDoesNotFitIsDividedByReads(t *testing.T) {
 	w := Workload{Groups: []GroupRows{{[]string{"user"}, 60, 2}, {[]string{"item"}, 50, 1},
 		{[]string{"history", "clicks"}, 90, 4}, {[]string{"tags"}, 30, 9}}}

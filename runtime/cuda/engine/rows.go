@@ -277,8 +277,8 @@ func (t *rows) AddRows(c *table.Columns) error {
 	n := len(c.Signs)
 	if n > t.config.Capacity {
 		return fmt.Errorf("%w: cuda:%d would have %d rows of the model, and there is room for %d; raise "+
-			"rows.capacity or rows.memory, take more GPUs (roles.ranks), or leave slots to PSs (placement in "+
-			"data.slots)", table.ErrFull,
+			"rows.capacity or rows.memory, take more GPUs (roles.ranks), or leave slots to PSs (placement "+
+			"in data.slots)", table.ErrFull,
 			t.device.Info().Ordinal, n, t.config.Capacity)
 	}
 	headers := make([]uint32, n)
