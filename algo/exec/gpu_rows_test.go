@@ -79,8 +79,8 @@ func TestRanksWithRowsOfSomeSlotsGetBoth(t *testing.T) {
 	all := newIDs(&data.Fields, &part, false)
 	most := p.Admission().FrameMax(msg.Message{Kind: msg.Embeddings, Samples: 16, StepSamples: 16,
 		Bytes: 1e9})
-	if most < unit.Bytes(both.Size()) {
-		t.Errorf("frames of up to %v, and there is one of %d B", most, both.Size())
+	if want := unit.Bytes(16 * (4*(3+3) + 4096*8)); most < want {
+		t.Errorf("frames of up to %v, and 4,096 ids of a sample beside the values take %v", most, want)
 	}
 	for _, c := range []struct {
 		kind    msg.Kind
