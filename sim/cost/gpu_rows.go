@@ -270,9 +270,9 @@ func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
 }
 
 // division says which slots to leave to PSs where GPUs have room for a number of rows. On GPUs are the
-// feature groups whose rows are read most, which fill the room in this order; one that no longer fits is left out.
-// All rows have the same size there, so these are also the groups with the most reads of a byte. It returns
-// "" if all groups fit, or none does.
+// feature groups whose rows are read most, which fill the room in this order; one that no longer fits is left
+// out. All rows have the same size there, so these are also the groups with the most reads of a byte. It
+// returns "" if all groups fit, or none does.
 func (w *Workload) division(room float64) string {
 	groups := slices.Clone(w.Groups)
 	slices.SortStableFunc(groups, func(a, b GroupRows) int {
