@@ -247,7 +247,8 @@ func TestMemoryOfRowsOnGPUs(t *testing.T) {
 }
 
 // Room for 95 rows: tags (3 reads of 10 rows) and user (4 of 60) fill it. History (9 of 90) has more reads a
-// row than user and does not fit behind tags, and item (1 of 50) not behind both: 7 of 17 reads are on GPUs.
+// row than user and does not fit behind tags, and item (1 of 50) not behind both. So 7 of 17 reads are on
+// GPUs.
 func TestWhatDoesNotFitIsDividedByReads(t *testing.T) {
 	w := Workload{Groups: []GroupRows{{[]string{"user"}, 60, 4}, {[]string{"item"}, 50, 1},
 		{[]string{"history", "clicks"}, 90, 9}, {[]string{"tags"}, 10, 3}}}
