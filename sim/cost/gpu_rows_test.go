@@ -252,8 +252,8 @@ func TestMemoryOfRowsOnGPUs(t *testing.T) {
 func TestWhatDoesNotFitIsDividedByReads(t *testing.T) {
 	w := Workload{Groups: []GroupRows{{[]string{"user"}, 60, 4}, {[]string{"item"}, 50, 1},
 		{[]string{"history", "clicks"}, 90, 9}, {[]string{"tags"}, 10, 3}}}
-	const want = "; or leave to PSs, by placement: ps in data.slots: history, clicks, item; the rows of the " +
-		"other slots fit, 70 of them with 41 % of the reads"
+	const want = "; or leave to PSs, by placement: ps in data.slots: history, clicks, item; the rows of " +
+		"the other slots fit, 70 of them with 41 % of the reads"
 	for room, want := range map[float64]string{95: want, 1000: "", 9: ""} {
 		if got := w.division(room); got != want {
 			t.Errorf("room for %v: %q, want %q", room, got, want)
