@@ -84,7 +84,7 @@ func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, er
 	switch m.Kind {
 	case msg.IDFeatures:
 		if ids, ok := payload.(*IDs); ok {
-			return unit.Bytes(ids.Size()), a.checkIDs(m, ids)
+			return unit.Bytes(ids.Size()), a.checkIDs(m, ids, a.schema)
 		}
 	case msg.Samples:
 		if part, ok := payload.(Samples); ok {
@@ -108,6 +108,9 @@ func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, er
 		}
 		if a.plan.AllOnRanks() && m.Kind != msg.Rows {
 			return checkOnRanks(a, m, payload)
+		}
+		if a.bySlot != nil && m.Kind == msg.Embeddings {
+			return checkBySlot(a, m, payload)
 		}
 		if a.winners > 0 && m.Kind != msg.Rows {
 			return checkPooled(a, m, payload)
@@ -140,7 +143,7 @@ func checkOnRanks(a *Admission, m msg.Message, payload Payload) (unit.Bytes, err
 	switch payload := payload.(type) {
 	case *IDs:
 		if m.Kind == msg.Embeddings {
-			return unit.Bytes(payload.Size()), a.checkIDs(m, payload)
+			return unit.Bytes(payload.Size()), a.checkIDs(m, payload, a.schema)
 		}
 	case Values:
 		if m.Kind == msg.PutGradients {
@@ -169,11 +172,29 @@ func checkPooled(a *Admission, m msg.Message, payload Payload) (unit.Bytes, erro
 	return unit.Bytes(pooled.Size()), err
 }
 
-func (a *Admission) checkIDs(m msg.Message, ids *IDs) error {
+// checkBySlot is checkContent of Embeddings where rows are placed by slot.
+func checkBySlot(a *Admission, m msg.Message, payload Payload) (unit.Bytes, error) {
+	both, ok := payload.(*PooledAndIDs)
+	if !ok {
+		return 0, fmt.Errorf("type: %T is not that of %v where ranks have the rows of some slots", payload,
+			m.Kind)
+	}
+	err := a.checkCount(both.Values, int(m.Samples)*a.width)
+	if err == nil {
+		err = both.Winners.check(int(m.Samples) * a.winners)
+	}
+	if err == nil {
+		err = a.checkIDs(m, &both.IDs, a.bySlot.gpu)
+	}
+	return unit.Bytes(both.Size()), err
+}
+
+// checkIDs checks the ids of the slots of a schema.
+func (a *Admission) checkIDs(m msg.Message, ids *IDs, schema *batch.Schema) error {
 	if err := a.cut.check(m, ids.Samples, ids.FirstGroup, ids.Bounds); err != nil {
 		return err
 	}
-	slots, count := len(a.schema.Slots), 0
+	slots, count := len(schema.Slots), 0
 	if a.job.Wire.Index == job.IndexCompressed && slots > 0 {
 		var err error
 		if count, err = compress.CountIDs(ids.Packed, slots, ids.Samples); err != nil {
@@ -200,7 +221,7 @@ func (a *Admission) checkIDs(m msg.Message, ids *IDs) error {
 		return fmt.Errorf("ids: %d, want at most %d: %d a sample and slot", count, most, idsMax)
 	}
 	if len(ids.Weights) > 0 {
-		_, err := ids.part(a.schema)
+		_, err := ids.part(schema)
 		return err
 	}
 	return nil
@@ -363,7 +384,7 @@ func checkSame(m msg.Message, put, looked []int) error {
 func valuesOf(n *numerics, s *Store, m msg.Message) (count int, known bool) {
 	h := role.Handle{Kind: role.RoutedIDs, Rank: m.Rank, Step: m.Step}
 	switch routed, here := find[*resolved](s, h); {
-	case here && routed.ids != nil:
+	case here && n.plan.AllOnRanks():
 		return 0, true // the rank has all rows
 	case m.Kind == msg.Rows && here:
 		return routed.ShardValues(int(m.From.Index)), true
@@ -421,6 +442,9 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 		most = 4 * samples * unit.Bytes(a.width+a.winners)
 		if m.Kind == msg.Embeddings && a.plan.AllOnRanks() {
 			most = samples * slots * (8*idsMax + 4)
+		}
+		if m.Kind == msg.Embeddings && a.bySlot != nil {
+			most += samples * unit.Bytes(len(a.bySlot.onGPU)) * (8*idsMax + 4)
 		}
 		if m.Kind == msg.Embeddings && a.hasHotRows() {
 			most += unit.Bytes(a.signsMax(m)*4*(2+a.dim)) + 4*slots*(samples+1)

@@ -44,6 +44,11 @@
 // Embeddings; PSs are asked for no row, and no gradient of a pooled embedding leaves the rank. Roles and
 // messages are the same.
 //
+// Where slots have other placements (bySlot), the ranks own the rows of some feature groups
+// (shard.Plan.WithGroupsOnRanks). An EW takes the ids of their slots out of the batch before it resolves it,
+// and sends PooledAndIDs: the pooled embeddings of the other slots, and these ids. The rank pools the rows on
+// its GPU into the columns between, and returns the gradients of what came.
+//
 // How several ranks divide the rows is a matter between them (model.RowsTrainer), which a checkpoint does not
 // know. Forward of a rank then waits for that of the others, and the update of the rows is one more bucket of
 // the all-reduce. When a run fails, GiveUp ends the waits.

@@ -24,7 +24,7 @@ type resolved struct {
 	// Where rows are hot, mixed has the bags with hot rows, and places these rows in shard.Hot.Signs.
 	mixed  *route.Mixed
 	places []int32
-	ids    *IDs // of the batch, where the rank resolves them: no PS has a row then
+	ids    *IDs // those that the rank resolves, because its GPU has their rows
 }
 
 // split resolves the ids of a batch to signs by PS.
@@ -39,7 +39,11 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 		none := &route.Routed{Bounds: make([]int32, w.plan.Owners()+1)}
 		routed = &resolved{ByDim: route.ByDim{Routed: []*route.Routed{none}, Dims: []int{w.dim}}, ids: ids}
 	} else {
-		routed = &resolved{ByDim: route.RouteByDim(w.numerics.pool, w.schema, part, w.plan)}
+		var onGPU *IDs
+		if w.bySlot != nil {
+			part, onGPU = w.bySlot.split(part, w.job.Wire.Index == job.IndexCompressed)
+		}
+		routed = &resolved{ByDim: route.RouteByDim(w.numerics.pool, w.schema, part, w.plan), ids: onGPU}
 		if err := routed.CheckApart(w.schema); err != nil {
 			return role.Result{}, err
 		}
@@ -70,7 +74,7 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 // pool joins the rows of all PSs and pools them.
 func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 	routed := get[*resolved](i.store, i.Reads[0])
-	if routed.ids != nil {
+	if w.plan.AllOnRanks() {
 		i.store.set(i.Makes[0], routed.ids)
 		return role.Result{Bytes: unit.Bytes(routed.ids.Size())}, nil
 	}
@@ -100,7 +104,7 @@ func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 	if routed.mixed != nil { // anything stands for the hot rows
 		rows = slices.Grow(rows, all-len(rows))[:all]
 	}
-	pooled := w.buffers.borrow(routed.Samples() * w.width)
+	pooled := w.buffers.borrow(routed.Samples() * w.schema.EmbeddingWidth())
 	var scratch []float32
 	if routed.Gathers() {
 		scratch = w.buffers.borrow(all)
@@ -111,12 +115,15 @@ func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 	if routed.mixed != nil {
 		return role.Result{Bytes: w.storeMixed(i, routed, rows, pooled, packWinners(winners))}, nil
 	}
+	if w.bySlot != nil {
+		return role.Result{Bytes: w.storeForGPU(i, routed, pooled, packWinners(winners))}, nil
+	}
 	return role.Result{Bytes: w.storePooled(i.store, i.Makes[0], pooled, packWinners(winners))}, nil
 }
 
 // gradValues returns the number of gradients of pooled embeddings that the rank of a batch sends.
 func (n *numerics) gradValues(routed *resolved) int {
-	if routed.ids != nil {
+	if n.plan.AllOnRanks() {
 		return 0 // the rank keeps them
 	}
 	if routed.mixed != nil {
@@ -128,7 +135,7 @@ func (n *numerics) gradValues(routed *resolved) int {
 // merge computes row gradient sums, by PS, from the gradients of pooled embeddings.
 func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 	routed := get[*resolved](i.store, i.Reads[0])
-	if routed.ids != nil {
+	if w.plan.AllOnRanks() {
 		puts := make([]*Put, w.plan.Servers())
 		for server := range puts {
 			puts[server] = &Put{Samples: int(i.Samples), Sums: compress.Pack(w.job.Wire.Precision, nil)}
@@ -148,6 +155,12 @@ func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 		all := w.buffers.borrow(routed.Samples() * w.width)
 		defer w.buffers.giveBack(all)
 		m.ExpandGrads(all, grads)
+		grads = all
+	}
+	if w.bySlot != nil {
+		all := w.buffers.borrow(routed.Samples() * w.bySlot.full)
+		defer w.buffers.giveBack(all)
+		w.bySlot.expand(all, grads)
 		grads = all
 	}
 	sums := w.sums(routed, grads, winners)

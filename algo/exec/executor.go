@@ -67,8 +67,11 @@ func NewLocal(
 	}
 	dims := schema.Dims()
 	n := &numerics{job: t, schema: schema, dims: dims, dim: longestRow(&t, dims),
-		width: schema.EmbeddingWidth(), winners: schema.Winners(), plan: t.ShardPlan(),
-		pool: gemm.PoolOf(m.Products)}
+		width: schema.EmbeddingWidth(), winners: schema.Winners(), plan: t.PlanOf(schema),
+		pool: gemm.PoolOf(m.Products), bySlot: newBySlot(&t, schema)}
+	if n.bySlot != nil {
+		n.width = len(n.bySlot.columns)
+	}
 	shards, err := newRowShards(n, rule, m, here)
 	if err != nil {
 		return nil, err
@@ -78,7 +81,7 @@ func NewLocal(
 		return nil, err
 	}
 	c := dense.Config{Job: &n.job, Rule: rule, Engine: engine, Here: here, Pool: n.pool,
-		Rows: rowsOnGPU(&n.job, schema)}
+		Rows: rowsOnGPU(n)}
 	if m.Trainer != nil {
 		if c.Trainer, err = m.Trainer(engine); err != nil {
 			return nil, err
@@ -144,12 +147,16 @@ func newRowShards(n *numerics, rule pace.Rule, m backend.Backend,
 	if weigher, ok := rule.(pace.Weigher); ok {
 		weight = weigher.Weight
 	}
+	onPSs := n.job
+	if onPSs.HasRowsOnGPU() { // the limits are those of a GPU
+		onPSs.Rows.Capacity, onPSs.Rows.Memory = 0, 0
+	}
 	shards := make([]*embedding.Shard, n.job.Roles.EmbeddingPSs)
 	for i := range shards {
 		if !here(msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}) {
 			continue
 		}
-		tables, err := embedding.NewTables(&n.job, n.dims, m.RowArena(), n.pool)
+		tables, err := embedding.NewTables(&onPSs, n.dims, m.RowArena(), n.pool)
 		if err != nil {
 			return nil, err
 		}

@@ -13,10 +13,11 @@ import (
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
 )
 
-// gpuRows are the rows of a job whose ranks have all of them on their GPUs, each those that shard.Rows gives
-// it. Together they are the rows of the owner behind the PSs, as hot rows are.
+// gpuRows are the rows of a job that its ranks have on their GPUs, each those that shard.Rows gives it.
+// Together they are the rows of the owner behind the PSs, as hot rows are.
 type gpuRows struct {
 	*numerics
 	rows   []model.DeviceRows // by rank
@@ -35,12 +36,15 @@ type gpuRows struct {
 }
 
 // rowsOnGPU returns the rows that the replicas of the ranks hold, nil if PSs have them.
-func rowsOnGPU(j *job.Job, schema *batch.Schema) *model.RowsConfig {
-	if !j.HasRowsOnGPU() {
+func rowsOnGPU(n *numerics) *model.RowsConfig {
+	if !n.job.HasRowsOnGPU() {
 		return nil
 	}
-	c := j.RowsConfig()
-	c.Schema = schema
+	c := n.job.RowsConfig()
+	c.Schema = n.schema
+	if n.bySlot != nil {
+		c.Slots = n.bySlot.onGPU
+	}
 	return c
 }
 
@@ -78,16 +82,29 @@ func (g *gpuRows) newCopy() (*table.Table, error) {
 	return embedding.NewTable(&unlimited, g.dim, table.Heap{}, nil)
 }
 
-// forward is the forward pass of a batch whose ids an EW has passed on.
+// forward is the forward pass of a batch whose ids an EW has passed on, with the pooled embeddings of slots
+// whose rows are on PSs.
 func (g *gpuRows) forward(i item, part *batch.Part) error {
-	ids, err := get[*IDs](i.store, i.Reads[1]).part(g.schema)
+	schema, ids, pooled := g.schema, (*IDs)(nil), []float32(nil)
+	if g.bySlot == nil {
+		ids = get[*IDs](i.store, i.Reads[1])
+	} else {
+		both := get[*PooledAndIDs](i.store, i.Reads[1])
+		var err error
+		if pooled, err = both.Values.Unpack(part.Samples * g.width); err != nil {
+			return err
+		}
+		schema, ids = g.bySlot.gpu, &both.IDs
+	}
+	own, err := ids.part(schema)
 	if err != nil {
 		return err
 	}
 	if err := g.begin(); err != nil {
 		return err
 	}
-	return g.rows[i.Rank].Forward(part, ids.Slots, g.rates.Rate(g.first+int(i.Step)), int(i.StepSamples))
+	return g.rows[i.Rank].Forward(part, own.Slots, pooled, g.buffers.borrow(len(pooled)),
+		g.rates.Rate(g.first+int(i.Step)), int(i.StepSamples))
 }
 
 // begin begins a forward pass. It does not wait for those of other ranks.
@@ -210,6 +227,19 @@ func RowsOnGPUs(m *ModelState) (all []GPURows, err error) {
 		all = append(all, of)
 	}
 	return all, nil
+}
+
+// RowsOnPSs returns how many rows the PSs of this process have, and the memory of these with their index.
+func RowsOnPSs(m *ModelState) (rows int, memory unit.Bytes) {
+	for _, s := range m.shards {
+		if s == nil {
+			continue
+		}
+		for _, t := range s.Tables() {
+			rows, memory = rows+t.Len(), memory+t.Memory()
+		}
+	}
+	return rows, memory
 }
 
 // failed returns the error of the GPU, if table has met one.

@@ -16,7 +16,7 @@ type nnWorkerWork struct {
 	dense      dense.Strategy
 	hot        *hotRows  // nil: no row is hot
 	rowsBucket int32     // of rows that ranks have together; −1: none
-	onGPU      *gpuRows  // nil: PSs have the rows that are not hot
+	onGPU      *gpuRows  // nil: PSs have all rows that are not hot
 	won        []Winners // by rank, of the batch between its forward and backward
 	reportLoss func(lossSum float64, samples int)
 }
@@ -65,6 +65,9 @@ func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 
 // forwardOnGPU is forward where the replica has the rows.
 func (w *nnWorkerWork) forwardOnGPU(i item, part *batch.Part) (role.Result, error) {
+	if w.bySlot != nil {
+		w.won[i.Rank] = slices.Clone(get[*PooledAndIDs](i.store, i.Reads[1]).Winners)
+	}
 	if err := w.onGPU.forward(i, part); err != nil {
 		return role.Result{}, err
 	}

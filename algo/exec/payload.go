@@ -30,6 +30,9 @@ func (*MixedRows) payload() {}
 func (Values) payload()     {}
 func (*Put) payload()       {}
 func (*Pooled) payload()    {}
+
+func (*PooledAndIDs) payload() {}
+
 func (DenseShard) payload() {}
 
 // Letter is a message with its payload, on its way to another process.
@@ -308,6 +311,9 @@ func (e *Executor) payload(s *Store, m msg.Message, h role.Handle) Payload {
 		}
 		if pooled, is := find[*Pooled](s, h); is {
 			return pooled
+		}
+		if both, is := find[*PooledAndIDs](s, h); is {
+			return both
 		}
 		return Values{get[compress.Values](s, h)}
 	case msg.PutGradients:

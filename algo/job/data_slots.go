@@ -34,6 +34,9 @@ type SlotSetting struct {
 	// AdmissionCount is the number of steps that read an id of the slot until the last of them
 	// gives it a row, the same for all slots of a group; absent: that of section rows.
 	AdmissionCount *int `yaml:"admission-count,omitempty"`
+	// Placement is where the slot's rows are, RowsOnPSs or RowsOnGPU, the same for all slots of a group;
+	// absent: that of section rows.
+	Placement string `yaml:"placement,omitempty"`
 	// HashStack makes the embedding of an id the sum of one row from each of several
 	// rounds, in a table of a fixed size; all slots of a group have the same.
 	HashStack batch.HashStack `yaml:"hash-stack,omitempty"`
@@ -119,6 +122,8 @@ func validateSlots(settings []SlotSetting) error {
 			!(*s.AdmissionCount >= 0 && *s.AdmissionCount <= table.AdmissionCountMax):
 			return fmt.Errorf("slots[%d].admission-count = %d; want 0 to %d steps", i, *s.AdmissionCount,
 				table.AdmissionCountMax)
+		case s.Placement != "" && !slices.Contains(RowPlacements(), s.Placement):
+			return fmt.Errorf("slots[%d].placement = %s", i, Unknown(s.Placement, RowPlacements()))
 		}
 		if s.Optimizer != nil {
 			if err := s.Optimizer.Validate(); err != nil {

@@ -65,7 +65,7 @@ func (j *Job) rowSettings(s *SlotSetting) RowSettings {
 // GPUs pool rows.
 func (j *Job) CheckDims(slots []batch.Slot) error {
 	for _, slot := range slots {
-		if j.HasRowsOnGPU() {
+		if j.SlotOnGPU(slot.Name) {
 			switch {
 			case slot.Weighted:
 				return errWeightsOnGPU(slot.Name)
@@ -98,15 +98,16 @@ func (j *Job) CheckDims(slots []batch.Slot) error {
 
 // errMaxOnGPU returns the error of a slot that takes a maximum, where GPUs pool rows.
 func errMaxOnGPU(slot string) error {
-	return fmt.Errorf("slot %s takes a maximum, and rows.placement = %s forms sums alone: set "+
-		"rows.placement to %s, where EWs form maxima, or pooling to %s, %s or %s", slot, RowsOnGPU,
+	return fmt.Errorf("slot %s takes a maximum, and rows.placement = %s forms sums alone: set the placement "+
+		"of the slot to %s, where EWs form maxima, or its pooling to %s, %s or %s", slot, RowsOnGPU,
 		RowsOnPSs, PoolSum, PoolMean, PoolSqrt)
 }
 
 // errWeightsOnGPU returns the error of a slot whose ids have weights, where GPUs pool rows.
 func errWeightsOnGPU(slot string) error {
 	return fmt.Errorf("the ids of slot %s have weights, and rows.placement = %s adds rows as they are: set "+
-		"rows.placement to %s, where EWs multiply them, or leave out the weights", slot, RowsOnGPU, RowsOnPSs)
+		"the placement of the slot to %s, where EWs multiply them, or leave out the weights", slot, RowsOnGPU,
+		RowsOnPSs)
 }
 
 // SlotRows returns the slots with settings whose rows have another length than the model's, or another class
@@ -159,12 +160,14 @@ func (j *Job) validateAges() error {
 // network or another setting does not allow.
 func (j *Job) validateDims() error {
 	for i := range j.Data.Slots {
-		if s := &j.Data.Slots[i]; s.Pooling == PoolMax && j.HasRowsOnGPU() {
+		if s := &j.Data.Slots[i]; s.Pooling == PoolMax && j.SlotOnGPU(s.Slot) {
 			return fmt.Errorf("data.slots: %w", errMaxOnGPU(s.Slot))
 		}
 	}
-	if weighted := j.Data.WeightedSlots(); len(weighted) > 0 && j.HasRowsOnGPU() {
-		return fmt.Errorf("data: %w", errWeightsOnGPU(weighted[0]))
+	for _, weighted := range j.Data.WeightedSlots() {
+		if j.SlotOnGPU(weighted) {
+			return fmt.Errorf("data: %w", errWeightsOnGPU(weighted))
+		}
 	}
 	slots := j.SlotRows()
 	for _, s := range slots {
@@ -218,6 +221,8 @@ func (j *Job) validateSharedRows() error {
 			return differ("expiry", one.Expiry, other.Expiry)
 		case one.AdmissionCount != other.AdmissionCount:
 			return differ("admission-count", one.AdmissionCount, other.AdmissionCount)
+		case j.placementOf(before) != j.placementOf(own):
+			return differ("placement", j.placementOf(before), j.placementOf(own))
 		}
 	}
 	return nil

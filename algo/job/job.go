@@ -3,6 +3,7 @@ package job
 import (
 	"strings"
 
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
@@ -98,7 +99,8 @@ type Rows struct {
 	// Placement is where rows are: RowsOnPSs or RowsOnGPU. On GPUs, Capacity and Memory are those of
 	// each, and one of them is needed: memory for all rows is taken before training. It needs mode sync or
 	// hybrid, model.device: cuda, and a GPU for each rank, with NCCL if there are several. Every rank has the
-	// rows that a hash of their ids gives it. PSs then have no rows.
+	// rows that a hash of their ids gives it. PSs then have no rows, but for slots whose own placement is
+	// RowsOnPSs, and these have no limit.
 	Placement string `yaml:"placement,omitempty"`
 }
 
@@ -271,16 +273,30 @@ func (j *Job) DenseShards(layout *model.Layout) []model.Bucket {
 	return shards
 }
 
-// ShardPlan returns who owns which row: an embedding PS or, if it is hot or on a GPU, the ranks.
+// ShardPlan returns who owns which row: an embedding PS or, if it is hot or on a GPU, the ranks. Where only
+// the rows of some slots are on GPUs, that depends on the slots of the data: see PlanOf.
 func (j *Job) ShardPlan() shard.Plan {
 	plan := shard.Rows(j.Roles.EmbeddingPSs)
 	switch {
-	case j.HasRowsOnGPU():
+	case j.HasRowsOnGPU() && !j.MixesPlacements():
 		plan = plan.OnRanks()
 	case j.HasHotRows():
 		plan = plan.WithHot(j.Rows.Hot.rows)
 	}
 	return plan
+}
+
+// PlanOf returns who owns which row of data of a schema.
+func (j *Job) PlanOf(schema *batch.Schema) shard.Plan {
+	plan := j.ShardPlan()
+	if !j.MixesPlacements() {
+		return plan
+	}
+	var prefixes []uint64
+	for _, slot := range j.SlotsOnGPU(schema.Slots) {
+		prefixes = append(prefixes, schema.Signer(slot).Prefix())
+	}
+	return plan.WithGroupsOnRanks(prefixes, 64-schema.PrefixBits)
 }
 
 // HotValues returns the number of values that ranks sum for the hot rows in every step: the gradients of all

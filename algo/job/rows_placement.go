@@ -1,9 +1,12 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/table"
@@ -19,9 +22,65 @@ const (
 // RowPlacements lists the places of embedding rows.
 func RowPlacements() []string { return []string{RowsOnPSs, RowsOnGPU} }
 
-// HasRowsOnGPU reports whether the ranks hold all rows on their GPUs. Sequential training has no ranks.
+// HasRowsOnGPU reports whether the ranks hold rows on their GPUs, of all slots or of some. Sequential
+// training has no ranks.
 func (j *Job) HasRowsOnGPU() bool {
-	return j.Rows.Placement == RowsOnGPU && j.Training.Mode != Sequential
+	onGPU := j.Rows.Placement == RowsOnGPU ||
+		slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool { return s.Placement == RowsOnGPU })
+	return onGPU && j.Training.Mode != Sequential
+}
+
+// MixesPlacements reports whether the ranks hold the rows of some slots on their GPUs, and PSs those of the
+// others.
+func (j *Job) MixesPlacements() bool {
+	return j.HasRowsOnGPU() && slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool {
+		return j.placementOf(&s) != j.placementOf(&SlotSetting{})
+	})
+}
+
+// placementOf returns where the rows of a slot with some settings are.
+func (j *Job) placementOf(s *SlotSetting) string {
+	return cmp.Or(s.Placement, j.Rows.Placement, RowsOnPSs)
+}
+
+// SlotOnGPU reports whether the ranks hold the rows of a slot, given by its name, on their GPUs.
+func (j *Job) SlotOnGPU(name string) bool {
+	own := &SlotSetting{}
+	for i := range j.Data.Slots {
+		if j.Data.Slots[i].Slot == name {
+			own = &j.Data.Slots[i]
+		}
+	}
+	return j.placementOf(own) == RowsOnGPU && j.Training.Mode != Sequential
+}
+
+// SlotsOnGPU returns the numbers of the slots whose rows the ranks hold on their GPUs, in ascending order.
+func (j *Job) SlotsOnGPU(slots []batch.Slot) (numbers []int) {
+	for i := range slots {
+		if j.SlotOnGPU(slots[i].Name) {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+// CheckPlacements returns an error if a job that places rows by slot leaves none of the slots of its data to
+// GPUs, or none to PSs.
+func (j *Job) CheckPlacements(slots []batch.Slot) error {
+	if !j.MixesPlacements() {
+		return nil
+	}
+	at, on := "", len(j.SlotsOnGPU(slots))
+	switch on {
+	case 0:
+		at = RowsOnPSs
+	case len(slots):
+		at = RowsOnGPU
+	default:
+		return nil
+	}
+	return fmt.Errorf("data.slots: all slots of the data have placement %s: leave out the placement of "+
+		"slots, and set rows.placement to %s", at, at)
 }
 
 // SharesRowsOnGPUs reports whether several ranks hold the rows together, each on its GPU.
@@ -42,7 +101,10 @@ func (j *Job) validateRowsOnGPU() error {
 	if err != nil {
 		return err
 	}
-	const gpu = "rows.placement = " + RowsOnGPU
+	gpu := "rows.placement = " + RowsOnGPU
+	if j.Rows.Placement != RowsOnGPU {
+		gpu = "data.slots: placement = " + RowsOnGPU
+	}
 	switch rows := &j.Rows; {
 	case rule.Dense().Strategy != pace.Reduced:
 		return fmt.Errorf(gpu+" needs a mode whose rank updates rows and network in every step: use sync or "+

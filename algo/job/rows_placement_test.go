@@ -2,10 +2,12 @@ package job_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
@@ -64,5 +66,82 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d ranks in processes: %v, want %q", ranks, err, want)
 		}
+	}
+}
+
+// Slots have the placement of section rows unless they have one of their own. Where they differ, the plan of
+// a schema says which feature groups the ranks own, and what GPUs cannot pool may be on PSs.
+func TestRowsAreOnGPUsBySlot(t *testing.T) {
+	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{{Name: "user", Dim: 16},
+		{Name: "item", Dim: 16}, {Name: "tags", Dim: 16}}}
+	on := func(usual string, slots ...job.SlotSetting) job.Job {
+		j := job.Default()
+		j.Rows.Placement, j.Rows.Capacity, j.Model.Device.CUDA, j.Roles.Ranks = usual, 100, true, 1
+		j.Data.Slots = slots
+		return j
+	}
+	const ps, gpu = job.RowsOnPSs, job.RowsOnGPU
+	for _, c := range []struct {
+		job  job.Job
+		want []int
+	}{
+		{on(gpu, job.SlotSetting{Slot: "item", Placement: ps}), []int{0, 2}},
+		{on("", job.SlotSetting{Slot: "item", Placement: gpu}), []int{1}},
+		{on(gpu, job.SlotSetting{Slot: "item", Placement: gpu}), []int{0, 1, 2}},
+		{on(ps, job.SlotSetting{Slot: "item", Placement: ps}), nil},
+	} {
+		mixed := 0 < len(c.want) && len(c.want) < 3
+		j := c.job
+		if err := errors.Join(j.Validate(), j.CheckPlacements(schema.Slots)); err != nil {
+			t.Error(err)
+		}
+		if got := j.SlotsOnGPU(schema.Slots); !slices.Equal(got, c.want) || j.MixesPlacements() != mixed ||
+			j.HasRowsOnGPU() != (len(c.want) > 0) {
+			t.Errorf("slots %v, mixed %v, want %v", got, j.MixesPlacements(), c.want)
+		}
+		plan := j.PlanOf(schema)
+		for s := range schema.Slots {
+			onRanks := plan.Owner(schema.Signer(s).Sign(7, 0)) == plan.Servers()
+			if onRanks != slices.Contains(c.want, s) {
+				t.Errorf("slot %d is on ranks: %v, want %v", s, onRanks, c.want)
+			}
+		}
+		sequential := j.InMode(job.Sequential)
+		if sequential.MixesPlacements() || len(sequential.SlotsOnGPU(schema.Slots)) > 0 {
+			t.Error("sequential training has rows on a GPU")
+		}
+	}
+	for want, slots := range map[string][]job.SlotSetting{
+		"": {{Slot: "tags", Pooling: job.PoolMax, Placement: ps}},
+		"slot tags takes a maximum, and rows.placement = gpu": {{Slot: "tags", Pooling: job.PoolMax},
+			{Slot: "item", Placement: ps}},
+		`slots[0].placement = "cloud" is`: {{Slot: "tags", Placement: "cloud"}},
+		"slots user and item of group all share rows, and have placement ps and gpu: give them one": {
+			{Slot: "user", Group: "all", Placement: ps}, {Slot: "item", Group: "all"}},
+	} {
+		j := on(gpu, slots...)
+		j.Data.Kind, j.Data.Path = job.KindCSV, "clicks.csv"
+		j.Data.CSV = &job.Table{Label: "click", Slots: []job.IDColumn{{Column: "user"}, {Column: "item"},
+			{Column: "tags"}}}
+		if err := errors.Join(j.Validate(), j.Data.Validate()); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	for want, j := range map[string]job.Job{
+		"all slots of the data have placement ps": on(gpu, job.SlotSetting{Slot: "user", Placement: ps},
+			job.SlotSetting{Slot: "item", Placement: ps}, job.SlotSetting{Slot: "tags", Placement: ps}),
+		"all slots of the data have placement gpu": on(ps, job.SlotSetting{Slot: "user", Placement: gpu},
+			job.SlotSetting{Slot: "item", Placement: gpu}, job.SlotSetting{Slot: "tags", Placement: gpu}),
+	} {
+		if err := j.CheckPlacements(schema.Slots); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	j := on(ps, job.SlotSetting{Slot: "user", Placement: gpu})
+	j.Model.Device = job.Device{}
+	const want = "data.slots: placement = gpu needs a GPU that trains: set model.device to cuda"
+	if err := j.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -264,6 +264,9 @@ func (d *planned) setOwnModel(c *predict.Choice, folder string, given func(strin
 	if err != nil {
 		return err
 	}
+	if err := cost.CheckPlacements(&j); err != nil {
+		return err
+	}
 	if j.HasRowsOnGPU() {
 		c.OnGPU = &j.Rows
 	}

@@ -26,7 +26,11 @@ type rowStore struct {
 	Waiting          int     `json:"waiting_ids,omitempty"`       // without rows, whose steps are counted
 	WaitingBytes     int64   `json:"waiting_bytes,omitempty"`     // of these
 	applied          int     // gradients that found their row
-	GPUs             []gpu   `json:"gpus,omitempty"` // that have the rows; Bytes is that of a copy then
+	// GPUs are those that have rows. Bytes includes that of a copy of theirs then, and PSRows and PSBytes are
+	// what PSs have, if the job places rows by slot.
+	GPUs    []gpu `json:"gpus,omitempty"`
+	PSRows  int   `json:"ps_rows,omitempty"`
+	PSBytes int64 `json:"ps_bytes,omitempty"`
 }
 
 // gpu is what a GPU has of the rows.
@@ -54,6 +58,9 @@ func newRowStore(result *train.Result, arena *memory.Arena) (rowStore, error) {
 	for _, g := range result.GPURows {
 		s.GPUs = append(s.GPUs, gpu{Device: g.Device, Rows: g.Rows, Capacity: g.Capacity,
 			Bytes: int64(g.Memory), Updates: g.Updates})
+	}
+	if len(s.GPUs) > 0 && result.PSRows > 0 {
+		s.PSRows, s.PSBytes = result.PSRows, int64(result.PSRowMemory)
 	}
 	return s, err
 }
@@ -106,14 +113,18 @@ func (s *rowStore) String() string {
 
 // onGPUs describes memory and load of every GPU.
 func (s *rowStore) onGPUs() string {
-	updates, texts := 0, []string{}
+	updates, of, texts := 0, "updates", []string{}
+	if s.PSRows > 0 {
+		of = "updates on GPUs"
+		texts = append(texts, fmt.Sprintf("%d on PSs in %v", s.PSRows, unit.Bytes(s.PSBytes)))
+	}
 	for _, g := range s.GPUs {
 		updates += g.Updates
 	}
 	for _, g := range s.GPUs {
 		share := 100 * float64(g.Updates) / float64(max(updates, 1))
-		texts = append(texts, fmt.Sprintf("%s %d of %d in %v, %.0f %% of updates", g.Device, g.Rows,
-			g.Capacity, unit.Bytes(g.Bytes), share))
+		texts = append(texts, fmt.Sprintf("%s %d of %d in %v, %.0f %% of %s", g.Device, g.Rows,
+			g.Capacity, unit.Bytes(g.Bytes), share, of))
 	}
 	return fmt.Sprintf("%d embedding rows: %s", s.Rows, strings.Join(texts, "; "))
 }

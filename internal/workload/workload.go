@@ -96,7 +96,32 @@ func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, 
 	w.Rows = w.Distinct(data.Train.Samples)
 	w.Created, w.Trained = w.Rows, float64(j.Training.Epochs)*float64(max(streamed, data.Train.Samples))
 	w.Classes = countedClasses(&schema, data.Train, counts)
+	if j.HasRowsOnGPU() {
+		w.Groups = countedGroups(&schema, data.Train)
+	}
 	return lay(w, &schema, j)
+}
+
+// countedGroups returns the feature groups of counted rows.
+func countedGroups(schema *batch.Schema, rows *batch.Batch) (groups []cost.GroupRows) {
+	places, shift := map[uint64]int{}, 64-schema.PrefixBits
+	for s, slot := range schema.Slots {
+		group := schema.Signer(s).Prefix() >> shift
+		place, known := places[group]
+		if !known {
+			place = len(groups)
+			places[group] = place
+			groups = append(groups, cost.GroupRows{})
+		}
+		groups[place].Slots = append(groups[place].Slots, slot.Name)
+		groups[place].Named += float64(len(rows.Slots[s].IDs)*slot.RowsPerID()) / float64(rows.Samples)
+	}
+	for _, r := range route.RouteByDim(nil, schema, batch.Cut(rows, 1, 1)[0], shard.Rows(1)).Routed {
+		for _, sign := range r.Signs {
+			groups[places[sign>>shift]].Rows++
+		}
+	}
+	return groups
 }
 
 // countedClasses returns the classes of counted rows.
@@ -277,6 +302,14 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 		}
 		w.Rows += rows
 		w.RowOccurrences += named
+		if j.HasRowsOnGPU() {
+			own := cost.GroupRows{Named: named,
+				Rows: sum(expectDistinct([]*group{g}, g.place+1)(spec.TrainRows))}
+			for _, column := range g.columns {
+				own.Slots = append(own.Slots, column.Name)
+			}
+			w.Groups = append(w.Groups, own)
+		}
 		if w.Classes != nil {
 			w.Classes[g.place].Rows += rows
 			w.Classes[g.place].Named += named

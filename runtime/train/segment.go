@@ -213,6 +213,7 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 	result.Wall, result.HotRows = time.Since(e.start), t.ShardPlan().Hot().Len()
 	result.MissedUpdates, result.HotGradients = model.Missed()
 	result.fingerprint(model.DenseDigest(), model.Tables())
+	result.PSRows, result.PSRowMemory = exec.RowsOnPSs(model)
 	if result.GPURows, err = exec.RowsOnGPUs(model); err != nil {
 		return nil, err
 	}

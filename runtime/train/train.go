@@ -53,7 +53,9 @@ type Result struct {
 	DenseDigest, RowsDigest uint64
 	Rows                    int            // embedding rows at the end
 	RowMemory               unit.Bytes     // memory of the rows and their index
-	GPURows                 []exec.GPURows // by rank, if the rows are on GPUs of this process
+	GPURows                 []exec.GPURows // by rank, if rows are on GPUs of this process
+	PSRows                  int            // of Rows, those on PSs of this process
+	PSRowMemory             unit.Bytes     // of these, as RowMemory
 	EvictedRows             int            // rows that were evicted to make room for others
 	EvictedGradients        int            // row gradients whose row had been evicted
 	ExpiredRows             int            // rows that went because no step had read them for long

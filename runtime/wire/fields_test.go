@@ -27,6 +27,8 @@ func TestEveryFieldIsEncoded(t *testing.T) {
 		{batch.Batch{}, []string{"Samples", "Slots", "Dense", "Labels", "Weights"}},
 		{batch.Jagged{}, []string{"Offsets", "IDs", "Weights"}}, // Weights are with those of all columns
 		{exec.IDs{}, []string{"Samples", "FirstGroup", "Bounds", "Columns", "Packed", "Weights"}},
+		{exec.Pooled{}, []string{"Values", "Winners"}},
+		{exec.PooledAndIDs{}, []string{"Pooled", "IDs"}},
 		{exec.Put{}, []string{"Samples", "Signs", "Sums"}},
 		{compress.Signs{}, []string{"Plain", "Packed"}},
 		{compress.Values{}, []string{"Form", "Floats", "Packed"}},

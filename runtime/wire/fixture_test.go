@@ -97,16 +97,7 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 	}
 	switch kind {
 	case msg.IDFeatures:
-		part := drawPart(t)
-		ids := &exec.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds,
-			Columns: part.Slots}
-		if rapid.Bool().Draw(t, "compressed") {
-			ids.Columns, ids.Packed = nil, compress.AppendIDs(nil, part.Slots)
-		}
-		if rapid.Bool().Draw(t, "weights of ids") {
-			ids.Weights = drawFloats(t, "weights", drawLength(t, "n"))
-		}
-		return ids
+		return drawIDs(t)
 	case msg.Samples:
 		return exec.Samples{Part: drawPart(t)}
 	case msg.Lookup:
@@ -118,6 +109,10 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 		if rapid.Bool().Draw(t, "hot rows") {
 			return drawMixed(t)
 		}
+		if rapid.Bool().Draw(t, "by slot") {
+			return &exec.PooledAndIDs{Pooled: exec.Pooled{Values: drawValues(t), Winners: drawWinners(t)},
+				IDs: *drawIDs(t)}
+		}
 		if rapid.Bool().Draw(t, "maxima") {
 			return &exec.Pooled{Values: drawValues(t), Winners: drawWinners(t)}
 		}
@@ -125,6 +120,19 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 		return exec.DenseShard(drawFloats(t, "values", drawLength(t, "n")))
 	}
 	return exec.Values{Values: drawValues(t)}
+}
+
+func drawIDs(t *rapid.T) *exec.IDs {
+	part := drawPart(t)
+	ids := &exec.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds,
+		Columns: part.Slots}
+	if rapid.Bool().Draw(t, "compressed") {
+		ids.Columns, ids.Packed = nil, compress.AppendIDs(nil, part.Slots)
+	}
+	if rapid.Bool().Draw(t, "weights of ids") {
+		ids.Weights = drawFloats(t, "weights", drawLength(t, "n"))
+	}
+	return ids
 }
 
 func drawMixed(t *rapid.T) *exec.MixedRows {

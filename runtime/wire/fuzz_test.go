@@ -46,6 +46,10 @@ func seeds(t testing.TB) map[string][]byte {
 		"mixed rows": of(msg.Embeddings, &exec.MixedRows{Values: fp32(1, 2, 3), Cold: 1, Places: []int32{5},
 			Slots: []route.Bags{{Rows: []int32{0, 1}, Offsets: []int32{0, 2, 2}}}, Winners: []byte{1}}),
 		"pooled": of(msg.PutGradients, &exec.Pooled{Values: fp32(1, 2), Winners: []byte{0, 3}}),
+		"pooled and ids": of(msg.Embeddings, &exec.PooledAndIDs{
+			Pooled: exec.Pooled{Values: fp32(1, 2), Winners: []byte{0, 3}},
+			IDs: exec.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds,
+				Columns: part.Slots}}),
 	}
 }
 

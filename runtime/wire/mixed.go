@@ -34,3 +34,13 @@ func encodePooled(w *writer, p *exec.Pooled) {
 func decodePooled(r *reader) exec.Payload {
 	return &exec.Pooled{Values: decodeValues(r), Winners: readArray[byte](r)}
 }
+
+func encodePooledAndIDs(w *writer, p *exec.PooledAndIDs) {
+	encodePooled(w, &p.Pooled)
+	encodeIDs(w, &p.IDs)
+}
+
+func decodePooledAndIDs(r *reader) exec.Payload {
+	pooled, ids := decodePooled(r).(*exec.Pooled), decodeIDs(r).(*exec.IDs)
+	return &exec.PooledAndIDs{Pooled: *pooled, IDs: *ids}
+}

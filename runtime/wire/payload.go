@@ -55,6 +55,7 @@ var codecs = [...]codec{
 		func(r *reader) exec.Payload { return exec.DenseShard(readArray[float32](r)) }),
 	codecFor("mixed rows", encodeMixed, decodeMixed, msg.Embeddings),
 	codecFor("pooled", encodePooled, decodePooled, msg.Embeddings, msg.PutGradients),
+	codecFor("pooled and ids", encodePooledAndIDs, decodePooledAndIDs, msg.Embeddings),
 }
 
 var errType = errors.New("this type of payload has no encoding; add it to runtime/wire/payload.go")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
+	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
@@ -53,6 +55,16 @@ type rowsOfRank struct {
 	bags    float64
 
 	ownPasses, askedPasses int // of the sorts of own and asked
+}
+
+// CheckPlacements returns an error if a job has the rows of some slots on GPUs and those of others on PSs,
+// which has no price.
+func CheckPlacements(t *job.Job) error {
+	if !t.MixesPlacements() {
+		return nil
+	}
+	return fmt.Errorf("rows have a price where all are on GPUs, or all on PSs: leave out the placement of "+
+		"single slots in data.slots, and set rows.placement to %s or %s", job.RowsOnGPU, job.RowsOnPSs)
 }
 
 // gpuRows returns the prices of a batch on an accelerator.
@@ -245,16 +257,43 @@ func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
 		}
 		free := m.GPUHas - (m.GPU - rows)
 		return fmt.Errorf("cost: %s, and %v of %v of an accelerator (%s) are free beside %s: %w; "+
-			"rows.capacity = %d would fit", c.Needs(c.Most()), free, m.GPUHas, r.Devices[m.device].Name,
-			beside, ErrGPUMemory, free/c.RowBytes())
+			"rows.capacity = %d would fit%s", c.Needs(c.Most()), free, m.GPUHas, r.Devices[m.device].Name,
+			beside, ErrGPUMemory, free/c.RowBytes(), w.division(float64(ranks)*float64(free/c.RowBytes())))
 	}
 	// Without the data, as in a plan, it is not known how many of the ids occur.
 	if room := float64(ranks) * float64(c.Most()); w.Created > room {
 		return fmt.Errorf("cost: the data have %.0f rows, and %d GPUs have room for %.0f: %w; raise "+
-			"rows.capacity or rows.memory, or take more GPUs: roles.ranks", w.Created, ranks, room,
-			ErrGPUMemory)
+			"rows.capacity or rows.memory, or take more GPUs: roles.ranks%s", w.Created, ranks, room,
+			ErrGPUMemory, w.division(room))
 	}
 	return nil
+}
+
+// division says which slots to leave to PSs where GPUs have room for a number of rows. On GPUs are the
+// feature groups whose rows are read most, which fill the room in this order; one that no longer fits is left
+// out. All rows have the same size there, so these are also the groups with the most reads of a byte. It
+// returns "" if all groups fit, or none does.
+func (w *Workload) division(room float64) string {
+	groups := slices.Clone(w.Groups)
+	slices.SortStableFunc(groups, func(a, b GroupRows) int {
+		return cmp.Compare(b.Named*a.Rows, a.Named*b.Rows)
+	})
+	var rows, reads, all float64
+	var others []string
+	for _, g := range groups {
+		all += g.Named
+		if rows+g.Rows > room {
+			others = append(others, g.Slots...)
+			continue
+		}
+		rows, reads = rows+g.Rows, reads+g.Named
+	}
+	if reads == 0 || len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; or leave to PSs, by placement: %s in data.slots: %s; the rows of the other slots "+
+		"fit, %.0f of them with %.0f %% of the reads", job.RowsOnPSs, strings.Join(others, ", "), rows,
+		100*reads/all)
 }
 
 // RowsMade returns the number of rows that a training makes: at most all that there are.

@@ -245,3 +245,18 @@ func TestMemoryOfRowsOnGPUs(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Room for 95 rows: tags (3 reads of 10 rows) and user (4 of 60) fill it. History (9 of 90) has more reads a
+// row than user and does not fit behind tags, and item (1 of 50) not behind both. So 7 of 17 reads are on
+// GPUs.
+func TestWhatDoesNotFitIsDividedByReads(t *testing.T) {
+	w := Workload{Groups: []GroupRows{{[]string{"user"}, 60, 4}, {[]string{"item"}, 50, 1},
+		{[]string{"history", "clicks"}, 90, 9}, {[]string{"tags"}, 10, 3}}}
+	const want = "; or leave to PSs, by placement: ps in data.slots: history, clicks, item; the rows of " +
+		"the other slots fit, 70 of them with 41 % of the reads"
+	for room, want := range map[float64]string{95: want, 1000: "", 9: ""} {
+		if got := w.division(room); got != want {
+			t.Errorf("room for %v: %q, want %q", room, got, want)
+		}
+	}
+}

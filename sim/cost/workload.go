@@ -54,8 +54,10 @@ type Workload struct {
 	// Classes describe the rows of every table of a PS where slots differ in theirs, and take the place of
 	// RowDim, RowBytes and RowState. All other numbers are of the rows of all classes. nil: rows are alike.
 	Classes []RowClass
-	Labels  int // of a sample
-	Slots   int // tensors of embeddings of a batch
+	// Groups are the feature groups of a job that asks for rows on GPUs, for the choice of those that fit.
+	Groups []GroupRows
+	Labels int // of a sample
+	Slots  int // tensors of embeddings of a batch
 	// Winners is the number of pooled values of a sample that are maxima.
 	Winners int
 	Rows    float64 // rows of all tables, for the memory check; 0: not known
@@ -65,6 +67,13 @@ type Workload struct {
 	// Hot describes the hot rows of a job that has some; nil for other jobs. The rest of the workload is of
 	// all rows.
 	Hot *HotRows
+}
+
+// GroupRows are the rows of a feature group.
+type GroupRows struct {
+	Slots []string
+	Rows  float64 // that the training creates
+	Named float64 // by a sample
 }
 
 // PackedSizes are expected bytes of messages.

@@ -70,7 +70,7 @@ func NewEngine(t *job.Job, schema *batch.Schema, m Backend) (model.Engine, error
 	if err := schema.Validate(); err != nil {
 		return nil, err
 	}
-	if err := t.CheckDims(schema.Slots); err != nil {
+	if err := errors.Join(t.CheckDims(schema.Slots), t.CheckPlacements(schema.Slots)); err != nil {
 		return nil, err
 	}
 	if schema.Weight != "" && t.Model.Device.CUDA {

@@ -6,7 +6,10 @@
 // upper bits, the id within the slot in the lower ones.
 package batch
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Pooling selects how the rows of one sample's ids in a slot become model input.
 type Pooling uint8
@@ -110,6 +113,21 @@ func (s *Schema) EmbeddingWidth() int {
 		w += slot.Width()
 	}
 	return w
+}
+
+// Columns returns the places of the pooled embedding values of slots, given by their numbers in ascending
+// order, among those of a sample.
+func (s *Schema) Columns(slots []int) (columns []int32) {
+	first := 0
+	for i, slot := range s.Slots {
+		if slices.Contains(slots, i) {
+			for column := range slot.Width() {
+				columns = append(columns, int32(first+column))
+			}
+		}
+		first += slot.Width()
+	}
+	return columns
 }
 
 // Winners returns the number of pooled values of a sample that are maxima: those of Max slots.

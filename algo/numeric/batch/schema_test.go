@@ -1,6 +1,7 @@
 package batch_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,5 +72,22 @@ func TestEmbeddingWidth(t *testing.T) {
 	}}
 	if got := schema.EmbeddingWidth(); got != 19 {
 		t.Errorf("width %d, want 19", got)
+	}
+}
+
+// Of slots of 3, 2·(3+1) and 3 values, the first and the last have the columns 0 to 2 and 11 to 13.
+func TestColumnsOfSlots(t *testing.T) {
+	schema := &batch.Schema{Slots: []batch.Slot{{Dim: 3}, {Dim: 3, Pooling: batch.Raw, FixedSize: 2},
+		{Dim: 3}}}
+	for _, c := range []struct {
+		slots []int
+		want  []int32
+	}{
+		{nil, nil}, {[]int{0, 2}, []int32{0, 1, 2, 11, 12, 13}},
+		{[]int{1}, []int32{3, 4, 5, 6, 7, 8, 9, 10}},
+	} {
+		if got := schema.Columns(c.slots); !slices.Equal(got, c.want) {
+			t.Errorf("slots %v: columns %v, want %v", c.slots, got, c.want)
+		}
 	}
 }

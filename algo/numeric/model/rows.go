@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/opt"
@@ -12,7 +13,10 @@ import (
 // RowsConfig describes the embedding rows that a replica holds beside the network, in the memory of its
 // device, or its share of those that all ranks hold together.
 type RowsConfig struct {
-	Schema    *batch.Schema
+	Schema *batch.Schema
+	// Slots are the numbers of the slots whose rows these are, in ascending order; nil: of all. What the
+	// others give the network comes from the host.
+	Slots     []int
 	Dim       int // values of a row
 	Optimizer opt.RowSpec
 	Seed      uint64  // of the rows' initial values
@@ -22,6 +26,30 @@ type RowsConfig struct {
 	// The memory is taken at once.
 	Capacity int
 	Memory   unit.Bytes
+}
+
+// Own returns the numbers of the slots whose rows these are.
+func (c *RowsConfig) Own() []int {
+	if c.Slots != nil {
+		return c.Slots
+	}
+	all := make([]int, len(c.Schema.Slots))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// HostColumns returns the places of the pooled embedding values that come from the host, among those of a
+// sample.
+func (c *RowsConfig) HostColumns() []int32 {
+	own, others := c.Own(), []int(nil)
+	for i := range c.Schema.Slots {
+		if !slices.Contains(own, i) {
+			others = append(others, i)
+		}
+	}
+	return c.Schema.Columns(others)
 }
 
 // RowSlotBytes are the bytes of a slot of the index on a device, which has half as many again as rows.
@@ -93,14 +121,17 @@ type RowHolder interface {
 // DeviceRows are the embedding rows of a RowHolder. They have the values that a table of package table has
 // after the same steps. One goroutine uses them and the replica at a time.
 type DeviceRows interface {
-	// Forward is Replica.Forward of a part with its ids, whose rows it finds, or creates, and pools. The
-	// Backward that follows returns no gradients of pooled embeddings: it updates the rows, at a learning
-	// rate, by the mean gradients over the samples of the step, unless something is not finite. The error
-	// wraps table.ErrFull if there is no room for a new row.
+	// Forward is Replica.Forward of a part with its ids in RowsConfig.Own, whose rows it finds, or creates,
+	// and pools. The Backward that follows updates the rows, at a learning rate, by the mean gradients over
+	// the samples of the step, unless something is not finite. The error wraps table.ErrFull if there is no
+	// room for a new row.
+	//
+	// Pooled are the pooled embeddings of the other slots: the values of RowsConfig.HostColumns of each
+	// sample. Backward writes their gradients, and no others, to grads.
 	//
 	// Several ranks have the rows together, each those that shard.Rows gives it. Forward of one waits for
 	// that of all others, and the rows are updated by RowsTrainer.UpdateRows instead.
-	Forward(part *batch.Part, ids []batch.Jagged, rate float32, samples int) error
+	Forward(part *batch.Part, ids []batch.Jagged, pooled, grads []float32, rate float32, samples int) error
 	// ReadTrained copies the rows of signs for evaluation, as Table.SnapshotTrained does. It may be called
 	// before Forward of another rank has ended, if that waits for the one of the caller.
 	ReadTrained(signs []uint64, dst []float32) error

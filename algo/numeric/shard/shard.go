@@ -11,13 +11,18 @@ import (
 // job (job.Job.ShardPlan). Plans can be compared with ==. The zero value is not a valid plan.
 //
 // There is one kind, Rows: each PS owns whole rows, of every table, and embedding workers pool what they get
-// from all PSs. WithHot takes the hot rows from the PSs, and OnRanks all rows. A plan that keeps a table on
-// one PS fits behind Owner, because a sign names its feature group (batch.Signer). One that cuts rows into
-// columns needs an owner for each column beside it, and one under which PSs pool needs to say so.
+// from all PSs. WithHot takes the hot rows from the PSs, OnRanks all rows, and WithGroupsOnRanks those of
+// some feature groups. A plan that keeps a table on one PS fits behind Owner, because a sign names its
+// feature group (batch.Signer). One that cuts rows into columns needs an owner for each column beside it, and
+// one under which PSs pool needs to say so.
 type Plan struct {
 	servers int
 	hot     *Hot
 	ranks   bool // have all rows
+	// groups has the byte 1 at the number of every feature group whose rows the ranks have; shift leaves that
+	// number of a sign.
+	groups string
+	shift  int
 }
 
 // Rows returns the plan that spreads the rows of all tables evenly over a number of
@@ -47,12 +52,25 @@ func (p Plan) OnRanks() Plan {
 	return p
 }
 
+// WithGroupsOnRanks returns the plan by which the ranks own the rows of some feature groups, given by the
+// prefixes of their signs (batch.Signer.Prefix), which a shift to the right turns into small numbers.
+func (p Plan) WithGroupsOnRanks(prefixes []uint64, shift int) Plan {
+	var groups []byte
+	for _, prefix := range prefixes {
+		group := int(prefix >> shift)
+		groups = append(groups, make([]byte, max(0, group+1-len(groups)))...)
+		groups[group] = 1
+	}
+	p.groups, p.shift = string(groups), shift
+	return p
+}
+
 // AllOnRanks reports whether the ranks own all rows.
 func (p Plan) AllOnRanks() bool { return p.ranks }
 
 // Owners returns the number of owners: the PSs and, if they have rows, the ranks as one more, the last.
 func (p Plan) Owners() int {
-	if p.ranks || p.hot.Len() > 0 {
+	if p.ranks || p.groups != "" || p.hot.Len() > 0 {
 		return p.servers + 1
 	}
 	return p.servers
@@ -67,6 +85,9 @@ func (p Plan) Owners() int {
 // half of a product instead of a remainder (Lemire, 2019), and another mixer.
 func (p Plan) Owner(sign uint64) int {
 	if _, hot := p.hot.Place(sign); hot || p.ranks {
+		return p.servers
+	}
+	if group := sign >> p.shift; group < uint64(len(p.groups)) && p.groups[group] == 1 {
 		return p.servers
 	}
 	// Tables index by Mix(sign); mixing once more keeps the two independent.

@@ -113,7 +113,8 @@ func newTableSteps(g *engine.GPUs, c testCase, in *tableInputs) (*tableSteps, er
 
 func (s *tableSteps) step() error {
 	part := &s.in.parts[s.steps%tableBatches]
-	if err := s.Rows().Forward(part, part.Slots, float32(rowOptimizer().Rate), part.Samples); err != nil {
+	rate := float32(rowOptimizer().Rate)
+	if err := s.Rows().Forward(part, part.Slots, nil, nil, rate, part.Samples); err != nil {
 		return err
 	}
 	_, notFinite, err := s.Backward(func(int32) {})

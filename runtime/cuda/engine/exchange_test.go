@@ -166,7 +166,7 @@ func TestOneRankFailsInAnUpdate(t *testing.T) {
 		var running sync.WaitGroup
 		for rank, of := range rows {
 			part := drawPart(rand.New(rand.NewPCG(1, uint64(rank))), c.Schema, []int{0, 4}, 50)
-			running.Go(func() { failed[rank] = of.Forward(&part, part.Slots, 0.1, 8) })
+			running.Go(func() { failed[rank] = of.Forward(&part, part.Slots, nil, nil, 0.1, 8) })
 		}
 		running.Wait()
 		return errors.Join(failed...)

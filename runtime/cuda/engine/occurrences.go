@@ -82,7 +82,7 @@ func (t *rows) fit(room int) {
 	b := &t.batch
 	b.allocate(t.config.Dim, room)
 	b.batch.columns, b.batch.group = t.columnsAt, int32(t.group)
-	b.batch.slots, b.batch.width = int32(len(t.config.Schema.Slots)), int32(t.config.Schema.EmbeddingWidth())
+	b.batch.slots, b.batch.width = int32(len(t.slots)), int32(t.config.Schema.EmbeddingWidth())
 	if t.scaled {
 		b.batch.scales = b.memory.floats(b.room)
 	}
@@ -115,7 +115,8 @@ func (t *rows) grow(room int) error {
 }
 
 // Forward implements model.DeviceRows.
-func (t *rows) Forward(part *batch.Part, ids []batch.Jagged, rate float32, samples int) error {
+func (t *rows) Forward(part *batch.Part, ids []batch.Jagged, pooled, grads []float32, rate float32,
+	samples int) error {
 	if err := t.stage(part, ids); err != nil {
 		return err
 	}
@@ -125,12 +126,13 @@ func (t *rows) Forward(part *batch.Part, ids []batch.Jagged, rate float32, sampl
 			return err
 		}
 	}
-	if err := t.replica.forwardPart(part, nil, nil); err != nil {
+	if err := t.replica.forwardPart(part, pooled, grads); err != nil {
 		return err
 	}
 	if counts := asInts(t.counts); counts[2] != 0 {
 		return fmt.Errorf("%w: cuda:%d has %d rows of at most %d, and the batch has more; raise "+
-			"rows.capacity or rows.memory, or take more GPUs: roles.ranks", table.ErrFull,
+			"rows.capacity or rows.memory, take more GPUs (roles.ranks), or leave slots to PSs (placement "+
+			"in data.slots)", table.ErrFull,
 			t.device.Info().Ordinal, counts[0], t.config.Capacity)
 	}
 	return nil
@@ -141,7 +143,7 @@ func (t *rows) Forward(part *batch.Part, ids []batch.Jagged, rate float32, sampl
 func (t *rows) stage(part *batch.Part, ids []batch.Jagged) error {
 	schema, n := t.config.Schema, 0
 	for s := range ids {
-		n += len(ids[s].IDs) * schema.Slots[s].RowsPerID()
+		n += len(ids[s].IDs) * schema.Slots[t.slots[s]].RowsPerID()
 	}
 	if most := mostOccurrences(t.config.Dim); n > most {
 		return fmt.Errorf("a batch names %d rows; at most %d of %d values", n, most, t.config.Dim)
@@ -159,14 +161,14 @@ func (t *rows) stage(part *batch.Part, ids []batch.Jagged) error {
 		for s := range ids {
 			offsets := ids[s].Offsets[part.Bounds[g] : part.Bounds[g+1]+1]
 			begins = append(begins, begin)
-			begin += (offsets[len(offsets)-1] - offsets[0]) * int32(schema.Slots[s].RowsPerID())
+			begin += (offsets[len(offsets)-1] - offsets[0]) * int32(schema.Slots[t.slots[s]].RowsPerID())
 		}
 	}
 	write := func(i int) {
 		g, s := i/len(ids), i%len(ids)
 		lo, hi := part.Bounds[g], part.Bounds[g+1]
-		offsets, each := ids[s].Offsets[lo:hi+1], int32(schema.Slots[s].RowsPerID())
-		schema.Signer(s).AppendSigns(signs[:begins[i]], ids[s].IDs[offsets[0]:offsets[hi-lo]])
+		offsets, each := ids[s].Offsets[lo:hi+1], int32(schema.Slots[t.slots[s]].RowsPerID())
+		schema.Signer(t.slots[s]).AppendSigns(signs[:begins[i]], ids[s].IDs[offsets[0]:offsets[hi-lo]])
 		bags := ends[lo*len(ids)+s*(hi-lo)+1:]
 		for k, end := range offsets[1:] {
 			bags[k] = begins[i] + each*(end-offsets[0])
@@ -210,7 +212,7 @@ func (t *rows) forward() {
 
 // poolGroups notes the occurrences of rows of a table in all groups, or pools these rows.
 func (t *rows) poolGroups(table cuda.Address, what int) {
-	slots := len(t.config.Schema.Slots)
+	slots := len(t.slots)
 	for g, p := range t.groups {
 		t.eachRow("pool_group", p.samples*slots, cuda.Pointer(p.value(model.PooledValue)),
 			cuda.Pointer(table), cuda.Pointer(t.batch.batchAt), cuda.Int(t.part.Bounds[g]*slots),

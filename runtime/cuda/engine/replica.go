@@ -117,10 +117,8 @@ func (r *replica) allocate(m *memory, d *device, t *trainer, c model.ReplicaConf
 	samples := c.Groups * samplesMax
 	r.staging = staging{dense: m.host(samples * l.DenseWidth), labels: m.host(samples * l.Labels),
 		losses: m.host(2 * c.Groups), stats: m.host(c.Groups * l.Running), found: m.host(1)}
-	if r.rows == nil {
-		r.staging.pooled = m.host(samples * l.EmbeddingWidth)
-		r.staging.pooledGradients = m.host(samples * l.EmbeddingWidth)
-	}
+	r.staging.pooled = m.host(samples * r.hostWidth())
+	r.staging.pooledGradients = m.host(samples * r.hostWidth())
 	if !r.summed {
 		r.staging.gradients = m.host(l.Params)
 		r.sums.Values = r.staging.gradients
@@ -234,9 +232,7 @@ func (r *replica) forward() {
 	}
 	for g, p := range r.groups {
 		if lo, hi := r.part.Bounds[g], r.part.Bounds[g+1]; !r.bare {
-			if r.rows == nil {
-				r.copyIn(p.value(model.PooledValue), s.pooled[lo*l.EmbeddingWidth:hi*l.EmbeddingWidth])
-			}
+			r.copyPooled(g, p)
 			r.copyIn(p.value(model.NumbersValue), s.dense[lo*l.DenseWidth:hi*l.DenseWidth])
 			r.copyIn(p.labels, s.labels[lo*l.Labels:hi*l.Labels])
 		}
@@ -401,8 +397,8 @@ func (r *replica) copyPooledGradients() {
 		grad, ok := p.cleared(model.PooledValue)
 		if n := p.samples * width; ok && n > 0 {
 			r.findNotFinite(grad, n)
-			if !r.bare && r.rows == nil {
-				r.copyOut(r.compute, r.staging.pooledGradients[r.part.Bounds[g]*width:][:n], grad)
+			if !r.bare {
+				r.sendPooledGradients(g, p, grad)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"tandem/algo/numeric/batch"
@@ -21,7 +22,8 @@ import (
 type rows struct {
 	*replica
 	config    model.RowsConfig
-	states    int // state values of a row
+	slots     []int // whose rows these are
+	states    int   // state values of a row
 	table     rowTable
 	rule      rowRule
 	tableAt   cuda.Address // of table, for kernels
@@ -34,6 +36,7 @@ type rows struct {
 	counts    []float32 // pinned, of int32: rowTable.counts
 	scaled    bool      // a slot is scaled
 	exchange  *exchange // with the other ranks; nil: there are none
+	hosted    hosted    // of slots whose rows are on PSs
 	// Of ReadTrained: its stream, and where the signs and the values of some rows are.
 	reading               *cuda.Stream
 	readSigns, readValues cuda.Address
@@ -69,7 +72,7 @@ const (
 func newRows(r *replica, m *memory, of *model.ReplicaConfig, samplesMax int, grads cuda.Address,
 	group int) *rows {
 	c, groups := of.Rows, of.Groups
-	t := &rows{replica: r, config: *c, grads: grads, group: group}
+	t := &rows{replica: r, config: *c, slots: c.Own(), grads: grads, group: group}
 	t.states = c.Optimizer.StateSize(c.Dim)
 	capacity := c.Capacity
 	t.table = rowTable{
@@ -81,13 +84,15 @@ func newRows(r *replica, m *memory, of *model.ReplicaConfig, samplesMax int, gra
 		bound: c.InitBound, initial: initialState(c.Optimizer),
 	}
 	t.tableAt, t.ruleAt = m.raw(int(unsafe.Sizeof(t.table))), m.raw(int(unsafe.Sizeof(t.rule)))
-	t.columnsAt = m.raw(len(c.Schema.Slots) * int(unsafe.Sizeof(rowColumn{})))
+	t.columnsAt = m.raw(len(t.slots) * int(unsafe.Sizeof(rowColumn{})))
+	t.hosted = newHosted(m, c, groups*samplesMax)
 	t.counts, t.readSigns, t.readValues = m.host(3), m.raw(signBytes*readOnce), m.floats(readOnce*c.Dim)
 	corrections := t.corrections()
 	t.rule = ruleOf(c.Optimizer)
 	t.rule.corrections, t.rule.last = m.doubles(len(corrections)), int32(len(corrections)/2-1)
 	each := 0
-	for _, slot := range c.Schema.Slots {
+	for _, s := range t.slots {
+		slot := &c.Schema.Slots[s]
 		each += slot.RowsPerID()
 		t.scaled = t.scaled || slot.Scale != batch.Unscaled
 	}
@@ -95,7 +100,7 @@ func newRows(r *replica, m *memory, of *model.ReplicaConfig, samplesMax int, gra
 	if of.Ranks > 1 {
 		t.exchange = newExchange(t, m, of.Rank, of.Ranks, room)
 	}
-	t.batch = occurrences{memory: apart(m), bags: groups * samplesMax * len(c.Schema.Slots), fromHost: true}
+	t.batch = occurrences{memory: apart(m), bags: groups * samplesMax * len(t.slots), fromHost: true}
 	t.fit(room)
 	joined(m, t.batch.memory)
 	return t
@@ -177,10 +182,13 @@ func (t *rows) describe() {
 		if slot.Pooling == batch.Raw {
 			c.apart = int32(slot.FixedSize)
 		}
-		columns = append(columns, c.first, c.apart, c.each, c.scaling)
+		if slices.Contains(t.slots, i) {
+			columns = append(columns, c.first, c.apart, c.each, c.scaling)
+		}
 		first += slot.Width()
 	}
 	t.write(t.columnsAt, cuda.Bytes(columns))
+	t.write(t.hosted.columnsAt, cuda.Bytes(t.hosted.columns))
 	t.clear(t.table.counts, 3)
 	t.clear(t.table.applied, 2*countedBlocks)
 	t.each("clear_index", model.RowSlots(t.config.Capacity), cuda.Pointer(t.tableAt))
@@ -269,7 +277,8 @@ func (t *rows) AddRows(c *table.Columns) error {
 	n := len(c.Signs)
 	if n > t.config.Capacity {
 		return fmt.Errorf("%w: cuda:%d would have %d rows of the model, and there is room for %d; raise "+
-			"rows.capacity or rows.memory, or take more GPUs: roles.ranks", table.ErrFull,
+			"rows.capacity or rows.memory, take more GPUs (roles.ranks), or leave slots to PSs (placement "+
+			"in data.slots)", table.ErrFull,
 			t.device.Info().Ordinal, n, t.config.Capacity)
 	}
 	headers := make([]uint32, n)

@@ -198,7 +198,7 @@ func TestRowsOnTheDeviceAreThoseOfTheHost(t *testing.T) {
 		for step, bounds := range [][]int{small, small, large, small, sparse, large, small, large} {
 			part, rate := drawPart(r, c.Schema, bounds, 30), float32(0.1)/float32(step+1)
 			routed, want := host.pool(t, part)
-			if err := device.Rows().Forward(&part, part.Slots, rate, part.Samples); err != nil {
+			if err := device.Rows().Forward(&part, part.Slots, nil, nil, rate, part.Samples); err != nil {
 				t.Fatal(err)
 			}
 			if got, _ := device.downloadPooled(); !sameBits(got, want) {
@@ -279,7 +279,7 @@ func TestRowsDoNotDependOnTime(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for range 3 {
 			part := drawPart(r, c.Schema, []int{0, 40, 79, 119, 159}, 2000)
-			if err := device.Rows().Forward(&part, part.Slots, 0.1, part.Samples); err != nil {
+			if err := device.Rows().Forward(&part, part.Slots, nil, nil, 0.1, part.Samples); err != nil {
 				t.Fatal(err)
 			}
 			if _, _, err := device.Backward(func(int32) {}); err != nil {

@@ -43,8 +43,13 @@ func drawSlots(r *rand.Rand, dim int) (slots []batch.Slot) {
 
 // drawTraining draws a job whose rows are on its GPUs, for 1, 2 and 4 ranks, and its data.
 func drawTraining(r *rand.Rand) (job.Job, *exectest.Columns) {
+	return drawTrainingOf(r, drawSlots(r, 1+r.IntN(20)))
+}
+
+// drawTrainingOf is drawTraining with some slots.
+func drawTrainingOf(r *rand.Rand, slots []batch.Slot) (job.Job, *exectest.Columns) {
 	data := exectest.NewColumns(0, 4+r.IntN(24))
-	data.Fields.Slots = drawSlots(r, 1+r.IntN(20))
+	data.Fields.Slots = slots
 	b := data.All
 	b.Samples, b.Slots = data.Size*(1+r.IntN(4))+r.IntN(data.Size), nil
 	for range data.Fields.Slots {

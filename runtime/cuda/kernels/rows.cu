@@ -183,6 +183,19 @@ extern "C" __global__ void pool_group(float* out, const row_table* t, const row_
 	}
 }
 
+// Columns of the model input whose slots have their rows on PSs: n values, from_width of a sample, travel
+// without the columns between them. The first kernel puts them into the model input, the second takes their
+// gradients from those of the model input.
+extern "C" __global__ void spread_columns(float* out, const float* in, const int* columns, int n,
+                                          int from_width, int width) {
+	EACH(i, n) out[i / from_width * (long long)width + columns[i % from_width]] = in[i];
+}
+
+extern "C" __global__ void gather_columns(float* out, const float* in, const int* columns, int n,
+                                          int to_width, int width) {
+	EACH(i, n) out[i] = in[i / to_width * (long long)width + columns[i % to_width]];
+}
+
 // The number of threads of a block that counts, and of occurrences of a chunk.
 #define COUNT_THREADS 256
 #define OCCURRENCES_OF_CHUNK 1024
