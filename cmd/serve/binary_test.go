@@ -119,8 +119,8 @@ func TestTensorsAreBytesBehindTheJSON(t *testing.T) {
 		}
 		w := ask(c.text, c.raw, strconv.Itoa(c.length))
 		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), c.want) {
-			t.Errorf("%s, length %d, %d bytes: status %d, %s; want %q", c.text, c.length, len(c.raw), w.Code,
-				w.Body, c.want)
+			t.Errorf("%s, length %d, %d bytes: status %d, %s; want %q", c.text, c.length, len(c.raw),
+				w.Code, w.Body, c.want)
 		}
 	}
 }
@@ -144,8 +144,8 @@ func TestStatusesOfErrors(t *testing.T) {
 		w := httptest.NewRecorder()
 		got := replyError(w, fmt.Errorf("y: %w", c.err))
 		var text struct{ Error string }
-		if err := json.Unmarshal(w.Body.Bytes(), &text); err != nil || got != c.status || w.Code != c.status ||
-			!strings.Contains(text.Error, "y: ") ||
+		if err := json.Unmarshal(w.Body.Bytes(), &text); err != nil || got != c.status ||
+			w.Code != c.status || !strings.Contains(text.Error, "y: ") ||
 			strings.HasPrefix(text.Error, "the server failed") != (c.code == codes.Internal) {
 			t.Errorf("%v: status %d, %+v", c.err, got, text)
 		}

@@ -17,7 +17,8 @@ import (
 	"tandem/runtime/checkpoint"
 )
 
-// confined makes every file system read-only, for itself and the program that it becomes, which runs as nobody.
+// confined makes every file system read-only, for itself and the program that it becomes, which runs as a
+// user without rights.
 const confined = `
 while read -r _ place _; do
 	mount -o remount,bind,ro "$place" 2> /dev/null
@@ -55,8 +56,8 @@ func TestServerWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command("unshare", "-m", "sh", "-c", confined, "sh", folder, program, mode, "--reload", "10ms",
-		"--http", "127.0.0.1:0")
+	server := exec.Command("unshare", "-m", "sh", "-c", confined, "sh", folder, program, mode,
+		"--reload", "10ms", "--http", "127.0.0.1:0")
 	server.Env = []string{asProgram + "=1", "PATH=" + os.Getenv("PATH")}
 	stderr, err := server.StderrPipe()
 	if err == nil {
@@ -79,7 +80,8 @@ func TestServerWritesNothing(t *testing.T) {
 	}
 	answer := func() []float32 {
 		r, err := http.Post("http://"+address+"/v2/models/tandem/infer", "application/json",
-			strings.NewReader(`{"inputs": [{"name": "user", "shape": [1], "datatype": "BYTES", "data": ["u0"]},
+			strings.NewReader(`{"inputs": [
+			{"name": "user", "shape": [1], "datatype": "BYTES", "data": ["u0"]},
 			{"name": "tags", "shape": [1], "datatype": "BYTES", "data": ["a0|b0"]},
 			{"name": "price", "shape": [1], "datatype": "FP32", "data": [0]}]}`))
 		if err != nil {

@@ -196,7 +196,8 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{func(m *Manifest) { m.Rows.Servers[0].Changes = len(m.Files) }, "rows of a PS with changes in"},
 		{func(m *Manifest) { m.Rows.Servers[0].Candidates = -1 }, "-1 candidates"},
 		{func(m *Manifest) { m.Rows.Hot.Rows = -1 }, "-1 rows of a PS"},
-		{func(m *Manifest) { m.Rows.Servers[0].Changes = 1 }, "version 2 of the format, and it is one of version 3"},
+		{func(m *Manifest) { m.Rows.Servers[0].Changes = 1 },
+			"version 2 of the format, and it is one of version 3"},
 		{func(m *Manifest) { m.Scaling = nil }, "1 numeric columns with the scaling of 0"},
 		{func(m *Manifest) { m.Files[0].Bytes = -1 }, "of -1 bytes"},
 		{func(m *Manifest) { m.Files[0].Name = "" }, `the file ""`},
@@ -213,7 +214,8 @@ func TestContradictionsAreRefused(t *testing.T) {
 		}
 		c.change(changed)
 		err = changed.check()
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d: error %v, want %q", i, err, c.want)
 		}
 	}

@@ -142,8 +142,8 @@ func hostile(t *testing.T, i int, to *Endpoint) (n *Endpoint, send func(frame []
 	}
 }
 
-// A member that sends an invalid frame, such as one of another run or from before its process was replaced, is
-// dropped, for the right reason, which the log names and the metrics count. No other member is.
+// A member that sends an invalid frame, such as one of another run or from before its process was replaced,
+// is dropped, for the right reason, which the log names and the metrics count. No other member is.
 func TestMisbehaviourDropsThePeer(t *testing.T) { overEach(t, testMisbehaviourDropsThePeer) }
 
 func testMisbehaviourDropsThePeer(t *testing.T) {

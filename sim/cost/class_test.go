@@ -207,7 +207,8 @@ func TestWorkloadsOutOfRangeAreRefused(t *testing.T) {
 		w := workloadOf(short(), long())
 		c.change(w)
 		err := w.Validate()
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d: error %v, want %q", i, err, c.want)
 		}
 	}

@@ -103,7 +103,8 @@ func TestCurvesOutOfRangeAreRefused(t *testing.T) {
 		p := CurveProfile[unit.Bytes]{Points: c.points, Spread: c.spread, Kind: c.kind, Source: "test",
 			Date: "2020"}
 		err := p.Validate()
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v, spread %v, %v: error %v, want %q", c.points, c.spread, c.kind, err, c.want)
 		}
 	}

@@ -109,7 +109,8 @@ func TestReadRefuses(t *testing.T) {
 		file := binary.LittleEndian.AppendUint64(nil, uint64(len(c.header)))
 		file = append(append(file, c.header...), make([]byte, c.bytes)...)
 		_, err := safetensors.Read(file)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s and %d bytes: error %v, want %q", c.header, c.bytes, err, c.want)
 		}
 	}
