@@ -97,6 +97,9 @@ func TestAFileIsContinuedAtAnyByte(t *testing.T) {
 		} else {
 			err = f.out.Close()
 		}
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o133 != 0 {
+			t.Fatalf("a table that others can write, or anyone execute: %v, error %v", info.Mode(), err)
+		}
 		text, failed := os.ReadFile(name)
 		if err := errors.Join(err, failed); err != nil {
 			t.Fatal(err)
