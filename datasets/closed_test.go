@@ -27,7 +27,7 @@ func (f openFile) Close() error {
 	return f.File.Close()
 }
 
-// Whatever reads a file of a URL closes it, also if the file is not what it should be: a server that reads
+// Every reader of a file of a URL closes it, also if the file is not what it should be: a server that reads
 // again and again has no more files open than it needs.
 func TestFilesOfURLsAreClosed(t *testing.T) {
 	open, opened := 0, 0

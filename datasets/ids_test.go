@@ -11,8 +11,8 @@ import (
 	"tandem/algo/job"
 )
 
-// A column is read to its last value, and an error says why none is read: there is no value, no such column or
-// slot, or a row that cannot be split.
+// A column is read to its last value, and an error says why none is read: there is no value, no such column
+// or slot, or a row that cannot be split.
 func TestEachIDReadsValuesOrSaysWhyNot(t *testing.T) {
 	data := job.Data{Kind: job.KindCSV, CSV: &job.Table{Label: "click",
 		Slots: []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}}},
