@@ -219,5 +219,11 @@ func Equivalents() []Equivalent {
 			Proof: "Both are 0 for powers of two alone: an even x = 2y has x&(x-2) = 2(y&(y-1)), and an " +
 				"odd one, of at least 3, has the last bit in both.",
 		},
+		{
+			File:   "runtime/checkpoint/candidates.go",
+			Before: "parts := make([][]table.Candidate, len(r.tables))",
+			After:  "parts := make([][]table.Candidate, (len(r.tables) + 1))",
+			Proof:  "The additional part stays empty, and empty parts are skipped.",
+		},
 	}
 }

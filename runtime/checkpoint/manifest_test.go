@@ -173,3 +173,55 @@ func testPoolingVersion(t *testing.T, version int, slot batch.Slot) {
 		t.Error("a model with means or maxima was read as version 1")
 	}
 }
+
+// What a manifest contradicts is refused by name, so that nothing behind it needs to check again.
+func TestContradictionsAreRefused(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "model")
+	s, m := small(t)
+	if err := Save(folder, m, s); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		change func(m *Manifest)
+		want   string // "" if it may pass
+	}{
+		{func(m *Manifest) {}, ""},
+		{func(m *Manifest) { m.Rows.Servers = nil }, "no embedding PS"},
+		{func(m *Manifest) { m.Rows.Dim = 0 }, "with rows of 0 and "},
+		{func(m *Manifest) { m.Rows.StateValues = -1 }, "-1 values"},
+		{func(m *Manifest) { m.Rows.Precision = "fp8" }, "fp8"},
+		{func(m *Manifest) { m.Rows.Dim++ }, "and rows have"},
+		{func(m *Manifest) { m.Rows.Servers[0].Rows = -1 }, "-1 rows of a PS"},
+		{func(m *Manifest) { m.Rows.Servers[0].Changes = -1 }, "changes in -1 files"},
+		{func(m *Manifest) { m.Rows.Servers[0].Changes = len(m.Files) }, "rows of a PS with changes in"},
+		{func(m *Manifest) { m.Rows.Servers[0].Candidates = -1 }, "-1 candidates"},
+		{func(m *Manifest) { m.Rows.Hot.Rows = -1 }, "-1 rows of a PS"},
+		{func(m *Manifest) { m.Rows.Servers[0].Changes = 1 },
+			"version 2 of the format, and it is one of version 3"},
+		{func(m *Manifest) { m.Scaling = nil }, "1 numeric columns with the scaling of 0"},
+		{func(m *Manifest) { m.Files[0].Bytes = -1 }, "of -1 bytes"},
+		{func(m *Manifest) { m.Files[0].Name = "" }, `the file ""`},
+		{func(m *Manifest) { m.Files[0].Name = "../x" }, `the file "../x"`},
+		{func(m *Manifest) { m.Files[0].Name = `..\x` }, `the file "..\\x"`},
+		{func(m *Manifest) { m.Files[0].Name = ManifestFile }, "the file"},
+		{func(m *Manifest) { m.Files = m.without(DenseFile) }, "does not list " + DenseFile},
+		{func(m *Manifest) { m.Files = m.without(JobFile) }, "does not list " + JobFile},
+		{func(m *Manifest) { m.Files[0].Bytes = 0 }, ""},
+	} {
+		changed, err := readManifest(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.change(changed)
+		err = changed.check()
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d: error %v, want %q", i, err, c.want)
+		}
+	}
+}
+
+// without returns the files but one.
+func (m *Manifest) without(name string) []File {
+	return slices.DeleteFunc(slices.Clone(m.Files), func(f File) bool { return f.Name == name })
+}

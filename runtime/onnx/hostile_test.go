@@ -262,3 +262,36 @@ func TestElsewhere(t *testing.T) {
 		t.Error("a tensor in a file is not found, or one is found that is none")
 	}
 }
+
+// A field has a number of at most 29 bits, in as few bytes as it needs. Other fields, groups and fields that
+// are not complete are refused.
+func TestFieldsHaveNumbersOf29Bits(t *testing.T) {
+	tag := func(number uint64, kind protowire.Type) []byte {
+		return protowire.AppendVarint(nil, number<<3|uint64(kind))
+	}
+	largest := uint64(protowire.MaxValidNumber) // 2^29 − 1
+	for _, c := range []struct {
+		from  []byte
+		valid bool
+	}{
+		{append(tag(1, protowire.BytesType), 1, 'x'), true},
+		{append(tag(largest, protowire.BytesType), 1, 'x'), true},
+		{append(tag(largest, protowire.VarintType), 7), true},
+		{append(tag(largest+1, protowire.BytesType), 1, 'x'), false},
+		{append(tag(1<<32+1, protowire.BytesType), 1, 'x'), false}, // 1 in its lower bits
+		{append(tag(0, protowire.BytesType), 1, 'x'), false},
+		{[]byte{1<<3 | 2 | 0x80, 0, 1, 'x'}, false}, // a tag of two bytes that needs one
+		{append(tag(1, protowire.StartGroupType), tag(1, protowire.EndGroupType)...), false},
+		{append(tag(1, protowire.BytesType), 2, 'x'), false},
+		{tag(1, protowire.VarintType), false},
+		{nil, false},
+	} {
+		number, _, value, size, err := field(c.from)
+		if (err == nil) != c.valid || c.valid && size != len(c.from) {
+			t.Errorf("%x: number %d, %d bytes, error %v", c.from, number, size, err)
+		}
+		if c.valid && c.from[len(c.from)-1] == 'x' && string(value) != "x" {
+			t.Errorf("%x has the content %q", c.from, value)
+		}
+	}
+}

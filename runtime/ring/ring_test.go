@@ -342,6 +342,10 @@ func TestLooksAdapt(t *testing.T) {
 		t.Errorf("%d looks after 10 failures", r.spins)
 	}
 	r.spins = 40
+	write(t, w, []byte{1}) // what is there before the first look needs no more of them
+	if n, err := r.spin(one); n != 1 || err != nil || r.spins != 40 {
+		t.Errorf("%d bytes that were there, error %v, %d looks after 40", n, err, r.spins)
+	}
 	go write(t, w, []byte{1})
 	for {
 		before := r.spins

@@ -142,13 +142,14 @@ func hostile(t *testing.T, i int, to *Endpoint) (n *Endpoint, send func(frame []
 	}
 }
 
-// A member that sends an invalid frame is dropped, for the right reason, and no other member is.
+// A member that sends an invalid frame, such as one of another run or from before its process was replaced,
+// is dropped, for the right reason, which the log names and the metrics count. No other member is.
 func TestMisbehaviourDropsThePeer(t *testing.T) { overEach(t, testMisbehaviourDropsThePeer) }
 
 func testMisbehaviourDropsThePeer(t *testing.T) {
-	in := newMailbox()
+	in, counted, logged := newMailbox(), &journal{}, &journal{}
 	victim := listenAs(t, Options{
-		Roles: []msg.Address{worker(0)}, Handler: in,
+		Roles: []msg.Address{worker(0)}, Handler: in, Refused: counted.add, Log: logged.add,
 		Admit: func(m msg.Message, _ exec.Payload) error {
 			if m.Step < 0 {
 				return errors.New("step: below 0")
@@ -200,8 +201,12 @@ func testMisbehaviourDropsThePeer(t *testing.T) {
 			!strings.Contains(err.Error(), c.field) {
 			t.Errorf("%v\nwant %s, %s", err, c.reason, c.field)
 		}
-		if refusalsOf(victim, c.reason) != before+1 {
+		if refusalsOf(victim, c.reason) != before+1 || counted.last() != string(c.reason) {
 			t.Errorf("%s: not counted as %s", c.field, c.reason)
+		}
+		want := fmt.Sprintf("transport: refused nn-worker %d: %s: ", 100+i, c.reason)
+		if line := logged.last(); !strings.HasPrefix(line, want) || !strings.Contains(line, c.field) {
+			t.Errorf("logged %q, want %q and %q", line, want, c.field)
 		}
 	}
 	good()
@@ -356,16 +361,38 @@ func testCloseWithAFullInbox(t *testing.T) {
 	closeAll(t, []*Endpoint{n, victim})
 }
 
+// journal keeps lines. It is safe for concurrent use.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) add(line string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+}
+
+// all returns the lines so far.
+func (j *journal) all() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.lines)
+}
+
+// last returns the newest line, or "".
+func (j *journal) last() string {
+	all := j.all()
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1]
+}
+
 // The first refusal of a peer and reason is logged at once, and the number of refusals at the end.
 func TestRefusalsAreLoggedOnce(t *testing.T) {
-	var mu sync.Mutex
-	var lines []string
-	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(),
-		Log: func(line string) {
-			mu.Lock()
-			defer mu.Unlock()
-			lines = append(lines, line)
-		}}, 0)
+	logged := &journal{}
+	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(), Log: logged.add}, 0)
 	for range 3 {
 		c := dialRaw(t, victim)
 		if _, err := io.WriteString(c, strings.Repeat("garbage ", 100)); err != nil {
@@ -381,7 +408,7 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 		"transport: refused 127.0.0.1: introduction: it ended without an introduction",
 		"transport: refused 127.0.0.1 3 times: introduction",
 	}
-	if !slices.Equal(lines, want) {
+	if lines := logged.all(); !slices.Equal(lines, want) {
 		t.Errorf("%q\nwant %q", lines, want)
 	}
 }

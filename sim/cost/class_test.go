@@ -2,6 +2,7 @@ package cost
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"tandem/algo/job"
@@ -173,6 +174,42 @@ func TestShortStepsCost(t *testing.T) {
 		p.Job.Roles.Ranks, p.oneByOne = 4, true
 		if cost := p.ApplyStep(3, []float64{300, 300}); cost.Core == 0 {
 			t.Errorf("%s: puts of a step of 3 samples cost no time", name)
+		}
+	}
+}
+
+// Numbers of a workload out of their ranges are refused, and those at the ends are not.
+func TestWorkloadsOutOfRangeAreRefused(t *testing.T) {
+	for i, c := range []struct {
+		change func(w *Workload)
+		want   string // "" if it is valid
+	}{
+		{func(w *Workload) {}, ""},
+		{func(w *Workload) { w.Occurrences, w.RowOccurrences, w.Labels = 0, 0, 0 }, ""},
+		{func(w *Workload) { w.Occurrences, w.Weights = 3, 3 }, ""},
+		{func(w *Workload) { w.Occurrences = -1 }, "-1 ids a sample"},
+		{func(w *Workload) { w.Occurrences = math.Inf(1) }, "+Inf ids a sample"},
+		{func(w *Workload) { w.Occurrences = math.NaN() }, "NaN ids a sample"},
+		{func(w *Workload) { w.RowOccurrences = -1 }, "name -1 rows"},
+		{func(w *Workload) { w.RowOccurrences = math.Inf(1) }, "name +Inf rows"},
+		{func(w *Workload) { w.Created = math.Inf(1) }, "create +Inf rows"},
+		{func(w *Workload) { w.Created, w.Trained = 1, 0 }, "0 samples create 1 rows"},
+		{func(w *Workload) { w.Trained = -1 }, "-1 samples create"},
+		{func(w *Workload) { w.Occurrences, w.Weights = 3, 3.1 }, "3.1 of 3 ids a sample have weights"},
+		{func(w *Workload) { w.Weights = -1 }, "-1 of"},
+		{func(w *Workload) { w.Distinct = nil }, "no function of distinct rows"},
+		{func(w *Workload) { w.Labels = -1 }, "-1 labels"},
+		{func(w *Workload) { w.Rows = -1 }, "-1 rows"},
+		{func(w *Workload) { w.Rows = math.NaN() }, "NaN rows"},
+		{func(w *Workload) { w.Hot = &HotRows{Rows: -1} }, "-1 hot rows"},
+		{func(w *Workload) { w.Hot = &HotRows{Rows: 1} }, "want 0 or more rows, and their batches"},
+	} {
+		w := workloadOf(short(), long())
+		c.change(w)
+		err := w.Validate()
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d: error %v, want %q", i, err, c.want)
 		}
 	}
 }

@@ -55,6 +55,26 @@ func TestRegionsAddUp(t *testing.T) {
 	}
 }
 
+// Regions share the TLB and the entries that a core keeps in proportion to their touches. So one region in
+// equal parts costs what it costs as a whole, also where both cover a part of it, and two touches cost twice
+// as much as one.
+func TestRegionsShareTheTLB(t *testing.T) {
+	h := &Host{MemoryLatency: 100, CacheLatency: 10, CacheTogether: 1 << 20, TLBEntries: 4096,
+		LinesInFlight: 12, WalksInFlight: 1}
+	for _, virtual := range []bool{false, true} {
+		h.Virtual = virtual
+		whole := h.RowTime(Region{Bytes: 32 << 20, Touches: 2}) // the TLB covers 16 MiB
+		half := Region{Bytes: 16 << 20, Touches: 1}
+		if parts := h.RowTime(half, half); math.Abs(parts/whole-1) > 1e-6 {
+			t.Errorf("virtual %t: %.6g ns in parts, %.6g as a whole", virtual, parts*1e9, whole*1e9)
+		}
+		once := h.RowTime(Region{Bytes: 32 << 20, Touches: 1})
+		if math.Abs(whole/(2*once)-1) > 1e-6 {
+			t.Errorf("virtual %t: %.6g ns for a touch, %.6g for two", virtual, once*1e9, whole*1e9)
+		}
+	}
+}
+
 // The hypervisor's small pages take the guest's huge ones out of the TLB.
 func TestHypervisorSplintersHugePages(t *testing.T) {
 	h := &Host{MemoryLatency: 100, CacheLatency: 10, Cache: 1 << 20, TLBEntries: 4096, HugePageShare: 1}

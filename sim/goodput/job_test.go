@@ -2,11 +2,14 @@ package goodput
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"tandem/algo/job"
+	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/sim/predict"
+	"tandem/sim/station"
 )
 
 // jobOn returns a job of a cluster in a mode on 16 GPUs.
@@ -146,5 +149,55 @@ func TestRowsOnGPUsAreLostWithARank(t *testing.T) {
 	}
 	if found != 2 {
 		t.Errorf("%d victims are ranks or have GPUs, want 2", found)
+	}
+}
+
+// A rank takes the parameters of another at the rate of the network cards of the servers of GPUs, and at once
+// where there are none.
+func TestTimeOfACopy(t *testing.T) {
+	j := jobOn(t, "persia-gcp", job.Hybrid)
+	seconds := float64(denseBytes(j)) / float64(j.Hardware.Server.Network.Mid)
+	if got := CopyTime(j).Seconds(); !(seconds > 0) || math.Abs(got-seconds) > 1e-6 {
+		t.Errorf("%v s, want %v", got, seconds)
+	}
+	j.Hardware.Server.Network = quantity.Value[unit.BytesPerSec]{}
+	if got := CopyTime(j); got != 0 {
+		t.Errorf("%v without network", got)
+	}
+}
+
+// A PS handles its redo log with one thread: it takes as long as all threads had worked, of the kind of PS
+// whose threads had the most to do.
+func TestReplaySharesAreThreadsAtWork(t *testing.T) {
+	r := &predict.Result{}
+	for _, c := range []struct {
+		name          string
+		busy, servers float64
+		want          float64
+	}{
+		{"EW threads", 0.9, 8, 0}, {"PS threads", 0.25, 8, 2}, {"dense PS threads", 0.5, 2, 2},
+		{"dense PS threads", 0.75, 4, 3},
+	} {
+		r.Stations = append(r.Stations, station.Use{Name: c.name, Busy: c.busy, Servers: c.servers})
+		if got := ReplayShare(r); got != c.want {
+			t.Errorf("with %s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Every consequence and cause has its own name.
+func TestNamesDiffer(t *testing.T) {
+	names := map[string]bool{}
+	for c := Returns; c <= GoesBack; c++ {
+		names[c.String()] = true
+	}
+	for c := Saving; c < causes; c++ {
+		names[c.String()] = true
+	}
+	if len(names) != int(GoesBack)+1+int(causes) {
+		t.Errorf("%v", names)
+	}
+	if Copies.String() != "it copies another" || Restarting.String() != "restart" {
+		t.Errorf("%q, %q", Copies, Restarting)
 	}
 }

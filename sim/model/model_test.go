@@ -220,6 +220,38 @@ func TestFaultsAreNamed(t *testing.T) {
 		{"kind: guessed", "kin: guessed", `unknown key "kin"`},
 		{"high: 1.24", "high: 0.5", "exponent"},
 		{"rows: 39060", "rows: 39060, popularity: {pieces: [{rows: 0.1, ids: 0.2}]}", "add up to"},
+		{"rows: 39060", "rows: 9007199254740993e3", "tables[1] C2: rows = 9.0"},
+		{"rows: 39060", "rows: 39060, popularity: {exponent: 10.1}", "exponent = 10.1; want 0 to 10"},
+		{"rows: 39060", "rows: 39060, popularity: {exponent: -0.1}", "exponent = -0.1"},
+		{"rows: 39060", "rows: 39060, popularity: {exponent: 1, top: 1}", "top = 1; want"},
+		{"rows: 39060", "rows: 39060, popularity: {exponent: 1, top: -0.1}", "top = -0.1"},
+		{"rows: 39060", "rows: 39060, popularity: {top: 0.1, pieces: [{rows: 1, ids: 1}]}",
+			"pieces and an exponent or top"},
+		{"rows: 39060", "rows: 39060, popularity: {exponent: 1, pieces: [{rows: 1, ids: 1}]}",
+			"pieces and an exponent or top"},
+		{"rows: 39060", "rows: 39060, popularity: {pieces: [{rows: 1, ids: 1}, {rows: 0, ids: 0}]}",
+			"pieces[1]: rows, ids = 0, 0; want more than 0"},
+		{"rows: 39060", "rows: 39060, popularity: {pieces: [{rows: 0.6, ids: 0.4}, {rows: 0.4, ids: 0.6}]}",
+			"pieces[1] is more popular"},
+		{"rows: 39060", "rows: 39060, popularity: {pieces: [{rows: 0.5, ids: 0.9}, {rows: 0.5, ids: 0.2}]}",
+			"add up to"},
+		{"interaction: dot", "interaction: dot\n  cross-layers: 1", `cross-rank without interaction "cross"`},
+		{"interaction: dot", "interaction: dot\n  cross-rank: 1", `cross-rank without interaction "cross"`},
+		{"interaction: dot", "interaction: cross\n  cross-rank: 1", "cross-layers, cross-rank = 0, 1"},
+		{"interaction: dot", "interaction: cross\n  cross-layers: 1", "cross-layers, cross-rank = 1, 0"},
+		{"interaction: dot", "interaction: pool", "stride = 0; want at least 1"},
+		{"interaction: dot", "interaction: dot\n  stride: 1", `stride without interaction "pool"`},
+		{"interaction: dot", "interaction: dot\n  parameters: 1000000", "one of parameters and layers"},
+		{"interaction: dot", "interaction: dot\n  parameters: 1000000\n  layers: 3",
+			"want either top, or parameters and layers"},
+		{"interaction: dot", "interaction: dot\n  taper: 0.5", "taper without parameters and layers"},
+		{"256, 1]", "0, 1]", "a layer has no width"},
+		{"dense: sgd", "dense: row-wise-adagrad", `optimizers.dense = "row-wise-adagrad"`},
+		{"wire: fp16", "wire: int8", `precisions.wire = "int8"`},
+		{"high: 1.24", "high: 10.1", "exponent: high = 10.1; want at most 10"},
+		{"numeric: 13", "numeric: -1", "numeric, labels = -1, 1"},
+		{"numeric: 13", "numeric: 13\nlabels: -1", "number of labels"},
+		{"name: mlperf-dlrm", "", "no name"},
 	} {
 		text := strings.Replace(string(good), tt.old, tt.new, 1)
 		if text == string(good) {
@@ -236,5 +268,35 @@ func TestFaultsAreNamed(t *testing.T) {
 	}
 	if _, err := Load("mlperf-dnc"); err == nil || !strings.Contains(err.Error(), "mlperf-d") {
 		t.Errorf("unknown model: %v", err)
+	}
+}
+
+// The ends of every range are in it.
+func TestEndsOfRangesAreValid(t *testing.T) {
+	exponent := func(x float64) *float64 { return &x }
+	for _, p := range []Popularity{
+		{Exponent: exponent(0)}, {Exponent: exponent(exponentMax)},
+		{Pieces: []Piece{{Rows: 0.5, IDs: 0.5}, {Rows: 0.5, IDs: 0.5}}}, // equally popular
+		{Pieces: []Piece{{Rows: 0.5, IDs: 1 - 1e-7}, {Rows: 0.5, IDs: 1e-7 + 1e-8}}},
+	} {
+		if err := p.Validate(); err != nil {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	m := mustLoad(t, "mlperf-dlrm")
+	m.Groups[0].Rows, m.Groups[1].Rows, m.Exponent.High, m.Numeric = rowsMax, 1, exponentMax, 0
+	if err := m.Validate(); err != nil {
+		t.Error(err)
+	}
+	m.Dense = Dense{Interaction: Cross, CrossLayers: 1, CrossRank: 1, Top: []int{1, 1}}
+	if err := m.Validate(); err != nil {
+		t.Error(err)
+	}
+	m.Dense = Dense{Interaction: Pool, Stride: 1, Top: []int{1}}
+	if err := m.Validate(); err != nil {
+		t.Error(err)
+	}
+	if m.Dense.Top[0] = 0; m.Validate() == nil {
+		t.Error("a layer of width 0 is accepted")
 	}
 }

@@ -80,6 +80,9 @@ func TestAFileIsContinuedAtAnyByte(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o133 != 0 {
+			t.Fatalf("a table that others can write, or anyone execute: %v, error %v", info, err)
+		}
 		left := f.Left()
 		r.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
 		some := len(left)

@@ -3,6 +3,7 @@ package system
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -135,5 +136,23 @@ func TestBadCalibrationsAreRefused(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// The section that Text writes is the calibration that was read.
+func TestCalibrationIsReadAsItIsWritten(t *testing.T) {
+	p, err := read(t, calibrated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(calibrated, "calibration:")
+	again, err := read(t, head+p.Calibration.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := p.Calibration, again.Calibration; a.Source != b.Source || a.Date != b.Date ||
+		!reflect.DeepEqual(a.Names, b.Names) || !reflect.DeepEqual(a.Ranges, b.Ranges) ||
+		!reflect.DeepEqual(a.Points, b.Points) {
+		t.Errorf("%+v\nwas written as %+v", a, b)
 	}
 }

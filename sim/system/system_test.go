@@ -65,6 +65,20 @@ func TestBadProfilesAreRefused(t *testing.T) {
 			head + "base: tandem\nnn-worker:\n  captured: {mid: 1.5" + origin,
 			"nn-worker.captured: high = 1.5; want a share of at most 1",
 		},
+		"no name": {"architecture: roles\n", "no name; name it after its file"},
+		"a share that ends above 1": {
+			head + "base: tandem\npipeline:\n  relayed: {low: 0.5, mid: 1, high: 1.01, kind: guessed, " +
+				"source: test, date: 2026}\n",
+			"pipeline.relayed: high = 1.01; want a share of at most 1",
+		},
+		"a reserve above 1": {
+			head + "base: tandem\nembedding-kernels:\n  host-reserve: {mid: 1.5" + origin,
+			"embedding-kernels.host-reserve: high = 1.5; want a share of at most 1",
+		},
+		"products below 1": {
+			head + "base: tandem\ndense-kernels:\n  products: {mid: 0.9" + origin,
+			"dense-kernels.products: low = 0.9; want a multiple of at least 1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "mine.yaml")
@@ -76,5 +90,15 @@ func TestBadProfilesAreRefused(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// A share of 1 and a multiple of 1 are the ends of their ranges.
+func TestWholeSharesAreValid(t *testing.T) {
+	const origin = ", kind: default, source: test, date: 2026}\n"
+	_, err := read(t, "name: mine\narchitecture: roles\nbase: tandem\nnn-worker:\n  captured: {mid: 1"+origin+
+		"embedding-kernels:\n  host-reserve: {mid: 1"+origin+"dense-kernels:\n  products: {mid: 1"+origin)
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -41,6 +41,10 @@ func TestWrongSpecsAreRefused(t *testing.T) {
 			s.Groups[0].Inside.Kind, s.Groups[0].AcceleratorsPerNode, s.Groups[0].Cards.Count = InsideMesh,
 				65, 1
 		}},
+		{"accelerators-per-node = 9 in a cube mesh; want at most 8, or a switch", func(s *Spec) {
+			s.Groups[0].Inside.Kind, s.Groups[0].AcceleratorsPerNode = InsideCubeMesh, 9
+			s.Groups[0].Cards.Count = 1
+		}},
 		{"inside.rate = 0B/s", func(s *Spec) { s.Groups[0].Inside.Rate = 0 }},
 		{"inside.latency = -1ns", func(s *Spec) { s.Groups[0].Inside.Latency = -1 }},
 		{"host-link.rate", func(s *Spec) { s.Groups[0].HostLink.Rate = 0 }},

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -101,6 +104,53 @@ func TestABatchWithoutRows(t *testing.T) {
 	f, err := arrow.Read(out.Bytes(), trusted)
 	if err != nil || len(f.Batches) != 3 || f.Batches[1].Rows != 0 || f.Rows() != 3 {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// Of a file whose end is missing nothing is read, and an error of the disk is returned, wherever it comes.
+func TestShortFilesAreRefused(t *testing.T) {
+	data, columns := sample(t)
+	for n := range data {
+		if _, err := arrow.Read(data[:n], trusted); err == nil {
+			t.Fatalf("%d of %d bytes are a file", n, len(data))
+		}
+		w := arrow.NewWriter(&disk{left: n}, fields, []arrow.KeyValue{{Key: "order", Value: "of creation"},
+			{Key: "b"}})
+		var err error
+		for _, all := range columns {
+			err = errors.Join(err, w.WriteBatch(len(all[0])/8, all...))
+		}
+		if errors.Join(err, w.Close()) == nil {
+			t.Fatalf("%d bytes were written on a disk of %d", len(data), n)
+		}
+	}
+}
+
+// disk is a writer with room for some bytes.
+type disk struct{ left int }
+
+func (d *disk) Write(p []byte) (int, error) {
+	n := min(len(p), d.left)
+	if d.left -= n; n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}
+
+// A footer that claims more than the file, and a batch that claims what is not there, are refused.
+func TestClaimsOfAFooterAreChecked(t *testing.T) {
+	data, _ := sample(t)
+	end := len(data) - 10
+	whole := end - 8 // between the magic numbers
+	for length, valid := range map[int]bool{whole: true, whole + 1: false, math.MaxUint32: false} {
+		changed := bytes.Clone(data)
+		binary.LittleEndian.PutUint32(changed[end:], uint32(length))
+		asked := 0
+		_, err := arrow.Read(changed, func(lo, hi int) error { asked++; return nil })
+		// A length that fits is believed, and what it leads to is read.
+		if err == nil || (asked == 2) != valid {
+			t.Errorf("a footer of %d bytes, of %d: error %v after %d checks", length, whole, err, asked)
+		}
 	}
 }
 

@@ -2,10 +2,13 @@ package safetensors_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"tandem/internal/pythontest"
@@ -69,6 +72,76 @@ func TestWriteRefuses(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
+}
+
+// What a header says of the data is checked: types, shapes, and that the tensors are all of the data, one
+// behind the other.
+func TestReadRefuses(t *testing.T) {
+	one := func(shape, offsets string) string {
+		return `"a":{"dtype":"F32","shape":` + shape + `,"data_offsets":` + offsets + `}`
+	}
+	two := one("[1]", "[0,4]") + `,"b":{"dtype":"U8","shape":[4],"data_offsets":`
+	for _, c := range []struct {
+		header string
+		bytes  int
+		want   string // "" if the file is valid
+	}{
+		{"{" + one("[2]", "[0,8]") + "}", 8, ""},
+		{"{" + two + "[4,8]}}", 8, ""},
+		{"{" + one("[0]", "[0,0]") + "}", 0, ""},
+		{"{" + one("[1099511627776,0]", "[0,0]") + "}", 0, ""},
+		{"{}", 0, ""},
+		{"{}", 1, "the tensors take 0 bytes, and the file has 1"},
+		{"{" + one("[2]", "[0,8]") + "}", 9, "the tensors take 8 bytes, and the file has 9"},
+		{"{" + one("[2]", "[0,8]") + "}", 7, `tensor "a" of type F32 and shape [2] at bytes 0 to 8 of 7`},
+		{"{" + one("[2]", "[-4,4]") + "}", 8, "at bytes -4 to 4 of 8"},
+		{"{" + one("[2]", "[0,4]") + "}", 4, "shape [2] at bytes 0 to 4"},
+		{"{" + one("[-2]", "[8,0]") + "}", 8, "shape [-2]"},
+		{"{" + one("[1099511627777,0]", "[0,0]") + "}", 0, "shape [1099511627777 0]"},
+		{"{" + one("[4294967296,4294967296]", "[0,0]") + "}", 0, "shape [4294967296 4294967296]"},
+		{"{" + two + "[5,9]}}", 9, `the data of tensor "b" start at 5, want 4`},
+		{"{" + two + "[3,7]}}", 8, `the data of tensor "b" start at 3, want 4`},
+		{`{"a":{"dtype":"F8","shape":[1],"data_offsets":[0,1]}}`, 1, "of type F8"},
+		{`{"a":7}`, 0, `the entry of tensor "a" is damaged`},
+		{`{"__metadata__":7}`, 0, "the metadata are damaged"},
+		{`[]`, 0, "the header is damaged"},
+	} {
+		file := binary.LittleEndian.AppendUint64(nil, uint64(len(c.header)))
+		file = append(append(file, c.header...), make([]byte, c.bytes)...)
+		_, err := safetensors.Read(file)
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s and %d bytes: error %v, want %q", c.header, c.bytes, err, c.want)
+		}
+	}
+	_, data := sample(t)
+	for n := range data {
+		if _, err := safetensors.Read(data[:n]); err == nil {
+			t.Fatalf("%d of %d bytes are a file", n, len(data))
+		}
+	}
+}
+
+// An error of the disk is returned, wherever in the file it comes.
+func TestErrorsOfTheDiskAreReturned(t *testing.T) {
+	tensors, data := sample(t)
+	metadata := map[string]string{"mode": "sync"}
+	for n := range data {
+		if err := safetensors.Write(&disk{left: n}, tensors, metadata); err == nil {
+			t.Fatalf("%d bytes were written on a disk of %d", len(data), n)
+		}
+	}
+}
+
+// disk is a writer with room for some bytes.
+type disk struct{ left int }
+
+func (d *disk) Write(p []byte) (int, error) {
+	n := min(len(p), d.left)
+	if d.left -= n; n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
 }
 
 // The safetensors module of Python reads the same numbers.
