@@ -83,10 +83,10 @@ func (a *audit) check(t *testing.T, batches int) {
 	}
 }
 
-// faultRuns trains every mode that a plan fits, with two seeds of its faults, or one with -short, or with -long
-// twenty seeds and 100 steps. Each run must end within its bounds and hold no data, or Run fails. Sync must train the bits
-// of sequential training. in is synctest.Test, in which time passes when all goroutines wait and a goroutine
-// that is left over fails the test, or inRealTime.
+// faultRuns trains every mode that a plan fits, with two seeds of its faults, with -short one, or with -long
+// twenty seeds and 100 steps. Each run must end within its bounds and hold no data, or Run fails. Sync must
+// train the bits of sequential training. in is synctest.Test, in which time passes when all goroutines wait
+// and a goroutine that is left over fails the test, or inRealTime.
 func faultRuns(t *testing.T, in func(*testing.T, func(*testing.T)), faults string, plan func(*job.Job) bool) {
 	t.Helper()
 	steps, seeds := 30, uint64(2)
