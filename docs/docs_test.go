@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tandem/internal/cli/clitest"
 )
 
 // Every tutorial works as it is printed, for somebody who starts from a fresh tree.
@@ -20,6 +22,7 @@ func TestTutorials(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("%d tutorials found, %v", len(pages), err)
 	}
+	programs := clitest.Programs(t, commands...)
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -33,10 +36,18 @@ func TestTutorials(t *testing.T) {
 			t.Parallel()
 			tree := t.TempDir()
 			copyTree(t, "..", tree)
-			follow(t, all, tree)
+			if slices.ContainsFunc(all, func(b block) bool { return b.language == "go" }) {
+				follow(t, all, tree, "")
+			} else {
+				follow(t, all, tree, programs)
+			}
 		})
 	}
 }
+
+// commands are the programs that pages run. Pages without Go have them from one folder, because go run looks
+// at all sources of a tree again for every command.
+var commands = []string{"data", "model", "node", "sim", "train"}
 
 // copyTree copies the repository's sources.
 func copyTree(t *testing.T, from, to string) {
@@ -71,8 +82,8 @@ func copyTree(t *testing.T, from, to string) {
 
 // follow does what the fenced blocks of a page say: a block below a line with nothing
 // but a path is that file, sh is run, and of output each line must occur, in order,
-// in what the block before has printed.
-func follow(t *testing.T, page []block, tree string) {
+// in what the block before has printed. If there is a folder of programs, they stand for go run.
+func follow(t *testing.T, page []block, tree, programs string) {
 	var printed string
 	for _, b := range page {
 		switch {
@@ -82,7 +93,14 @@ func follow(t *testing.T, page []block, tree string) {
 				t.Fatal(err)
 			}
 		case b.language == "sh":
-			printed = run(t, b.body, tree)
+			script := b.body
+			if programs != "" {
+				for _, name := range commands {
+					script = strings.ReplaceAll(script, "go run ./cmd/"+name+" ",
+						filepath.Join(programs, name)+" ")
+				}
+			}
+			printed = run(t, script, tree)
 		case b.language == "output":
 			expect(t, b.body, printed)
 		}

@@ -104,7 +104,7 @@ func TestOwnNetworkRateChangesNothing(t *testing.T) {
 		}
 		same++
 		for card := range rates {
-			args := fmt.Sprintf("--preset %s --mode sync --gpus 16 --samples 2 --seeds 1", name)
+			args := fmt.Sprintf("--preset %s --mode sync --gpus 16 --samples 2 --seeds 1 --steps 8", name)
 			if name == "zionex-128" {
 				args += " --model mlperf-dlrm" // its own needs all 128 GPUs
 			}

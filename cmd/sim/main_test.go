@@ -176,7 +176,7 @@ func predictOn(t *testing.T, machine func() (probe.Result, error), args string) 
 	var stdout, stderr bytes.Buffer
 	p := &program{stdout: &stdout, stderr: &stderr, dataDir: os.Getenv("TANDEM_DATA"), probe: machine}
 	c := p.command()
-	c.SetArgs(append(strings.Fields(args), "--json", "--samples", "4"))
+	c.SetArgs(append(strings.Fields(args), "--json", "--samples", "2"))
 	if code := cli.PrintError(&stderr, "sim", c.Execute()); code != 0 {
 		t.Fatalf("sim %s: exit %d: %s", args, code, stderr.String())
 	}

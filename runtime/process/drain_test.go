@@ -10,8 +10,9 @@ import (
 	"tandem/runtime/train"
 )
 
-// drainSteps is the length of the runs that are interrupted: ranks may run ahead.
-const drainSteps = 250
+// drainSteps is the length of the runs that are interrupted: ranks may run ahead. Those that continue train
+// only restSteps more.
+const drainSteps, restSteps = 250, 40
 
 // interrupted trains in processes until the end is requested: by the process of s.Asked, or else by the
 // caller when rank 0 has trained a few steps. It returns the model that was saved, and its number of steps.
@@ -67,7 +68,7 @@ func TestInterruptedProcessesContinueWithOtherRoles(t *testing.T) {
 	for _, c := range cases {
 		s.Asked, s.Panic = c.asked, c.panics
 		model, step := s.interrupted(t)
-		rest := setting{Training: s.Training, Steps: drainSteps}
+		rest := setting{Training: s.Training, Steps: step + restSteps}
 		rest.Training.Roles.Ranks, rest.Training.Roles.EmbeddingPSs = c.ranks, c.pss
 		rest.mustEqualSequential(t, rest.resumed(t, model, step))
 	}
@@ -84,6 +85,7 @@ func TestOtherModesAreInterruptedInProcesses(t *testing.T) {
 	for _, mode := range modes {
 		s := setting{Training: small(mode), Steps: drainSteps}
 		model, step := s.interrupted(t)
+		s.Steps = step + restSteps
 		s.resumed(t, model, step)
 	}
 }
@@ -93,13 +95,13 @@ func TestOtherModesAreInterruptedInProcesses(t *testing.T) {
 // due. Every pause is reported.
 func TestProcessesAreSavedOnTheWay(t *testing.T) {
 	t.Parallel()
-	when := []train.Options{{SaveEvery: 150}, {SaveAfter: 300 * time.Millisecond}}
+	when := []train.Options{{SaveEvery: 75}, {SaveAfter: 150 * time.Millisecond}}
 	if testing.Short() {
 		when = when[:1]
 	}
 	for _, o := range when {
-		s := setting{Training: small(job.Sync), Steps: 400}
-		s.Training.Training.EvaluateEvery = job.Every{Steps: 100}
+		s := setting{Training: small(job.Sync), Steps: 200}
+		s.Training.Training.EvaluateEvery = job.Every{Steps: 50}
 		s.Training.Rows.Hot = job.Hot{Share: 0.02, Most: 20, Every: 20}
 		o.SaveApart = saveApart(t.TempDir(), job.Sync)
 		got, err := s.run(t.Context(), o, nil)
@@ -108,7 +110,7 @@ func TestProcessesAreSavedOnTheWay(t *testing.T) {
 		}
 		want := s.mustEqualSequential(t, got)
 		if len(got.Curve) != len(want.Curve) || got.MissedUpdates.Count() == 0 || len(got.Pauses) == 0 ||
-			o.SaveEvery > 0 && (len(got.Pauses) != 2 || got.Pauses[1].Step != 300) {
+			o.SaveEvery > 0 && (len(got.Pauses) != 2 || got.Pauses[1].Step != 150) {
 			t.Errorf("%d points, %d in sequential training; pauses %+v", len(got.Curve), len(want.Curve),
 				got.Pauses)
 		}
@@ -139,7 +141,7 @@ func TestRowsThatAgeContinueInProcesses(t *testing.T) {
 	s := setting{Training: small(job.Sync), Steps: drainSteps}
 	s.Training.Rows.Expiry, s.Training.Rows.AdmissionCount = 7, 2
 	model, step := s.interrupted(t)
-	s.Training.Roles.Ranks, s.Training.Roles.EmbeddingPSs = 2, 3
+	s.Steps, s.Training.Roles.Ranks, s.Training.Roles.EmbeddingPSs = step+restSteps, 2, 3
 	if want := s.mustEqualSequential(t, s.resumed(t, model, step)); want.ExpiredRows == 0 {
 		t.Error("no row has expired")
 	}

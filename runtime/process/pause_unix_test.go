@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/algo/job"
+	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 	"tandem/runtime/train"
@@ -35,7 +36,9 @@ func TestPauseAndHang(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := endless(job.Hybrid).run(t.Context(), train.Options{Progress: once},
+				slow := endless(job.Hybrid) // messages wait, so that the processors have little to do
+				slow.Training.Faults = fault.Plan{Delay: fault.Delay{Rate: 1, Max: 100 * unit.Millisecond}}
+				_, err := slow.run(t.Context(), train.Options{Progress: once},
 					func(made *Cluster) {
 						made.options.Hang, c = hangLimit, made
 					})

@@ -101,8 +101,8 @@ func TestTrainingOutlivesAnyProcess(t *testing.T) {
 		for _, victim := range roles {
 			for seed := range seeds {
 				t.Run(fmt.Sprint(mode, " ", victim, " seed ", seed), func(t *testing.T) {
-					s, o := setting{Training: small(mode), Steps: 400}, saving(t.TempDir(), mode, 100)
-					a := &assassin{victim: msg.Address{Role: victim}, left: 2, within: time.Second,
+					s, o := setting{Training: small(mode), Steps: 200}, saving(t.TempDir(), mode, 25)
+					a := &assassin{victim: msg.Address{Role: victim}, left: 2, within: 3 * time.Second / 4,
 						draw: rand.New(rand.NewPCG(seed, 7))}
 					o.Progress, o.Lost = a.begin, func(train.Recovery) { a.plan() }
 					got, err := s.run(t.Context(), o, func(c *Cluster) { a.cluster = c })
@@ -113,7 +113,7 @@ func TestTrainingOutlivesAnyProcess(t *testing.T) {
 					for _, r := range got.Recoveries {
 						t.Logf("%v: again from step %d, %d steps repeated, down %v", r.Lost, r.Step, r.Again,
 							r.Down.Round(time.Millisecond))
-						if r.Step%100 != 0 || r.Again < 0 || r.Again > 400 || r.Down <= 0 {
+						if r.Step%25 != 0 || r.Again < 0 || r.Again > s.Steps || r.Down <= 0 {
 							t.Errorf("recovery %+v", r)
 						}
 					}
@@ -132,14 +132,14 @@ func TestTrainingOutlivesAnyProcess(t *testing.T) {
 func TestStepsSinceTheCheckpointAreTrainedAgain(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	s, o := setting{Training: small(job.Sync), Steps: 500}, saving(folder, job.Sync, 100)
+	s, o := setting{Training: small(job.Sync), Steps: 250}, saving(folder, job.Sync, 50)
 	o.TrainedApart = func(m exec.State, export func(string) ([]string, error)) error {
-		last, err := o.SaveApart(500, m, export)
+		last, err := o.SaveApart(s.Steps, m, export)
 		return errors.Join(err, last.Finish())
 	}
-	s.Training.Training.EvaluateEvery = job.Every{Steps: 50}
+	s.Training.Training.EvaluateEvery = job.Every{Steps: 25}
 	k := newKiller(t, 1, s.Steps, msg.Address{Role: msg.NNWorker, Index: 2})
-	k.at[0] = 260
+	k.at[0] = 110
 	o.Progress = k.progress
 	var lost []train.Recovery
 	o.Lost = func(r train.Recovery) { lost = append(lost, r) }
@@ -152,11 +152,11 @@ func TestStepsSinceTheCheckpointAreTrainedAgain(t *testing.T) {
 		t.Fatalf("%d recoveries, %d reported; want 1", len(got.Recoveries), len(lost))
 	}
 	r := got.Recoveries[0]
-	if r.Step != 200 || r.Again < 60 || r.Again >= 200 || r.Down <= 0 || lost[0].Down != 0 ||
+	if r.Step != 100 || r.Again < 10 || r.Again >= 100 || r.Down <= 0 || lost[0].Down != 0 ||
 		!strings.HasPrefix(r.Lost.Error(), "nn-worker 2 at ") {
 		t.Errorf("recovery %+v", r)
 	}
-	for step, changes := range map[int]int{100: 0, 200: 0, 300: 1, 500: 0} {
+	for step, changes := range map[int]int{50: 0, 100: 0, 150: 1, 250: 0} {
 		saved, err := checkpoint.OpenIntact(checkpoint.StepFolder(folder, step))
 		if err != nil {
 			t.Fatal(err)
@@ -301,7 +301,7 @@ func TestTrainingGoesOnWithoutACheckpoint(t *testing.T) {
 func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	s, o := setting{Training: small(job.Sync), Steps: 400}, saving(folder, job.Sync, 100)
+	s, o := setting{Training: small(job.Sync), Steps: 300}, saving(folder, job.Sync, 100)
 	s.Training.Rows.Hot = job.Hot{Share: 0.02, Most: 20, Every: 20} // chosen again at each checkpoint
 	k := newKiller(t, 1, s.Steps, msg.Address{Role: msg.EmbeddingPS, Index: 1})
 	k.at[0] = 250
@@ -388,7 +388,7 @@ func TestPSComesBackByItsRedoLog(t *testing.T) {
 		for seed := range seeds {
 			t.Run(fmt.Sprint(mode, " ", victim, " seed ", seed), func(t *testing.T) {
 				var logged log
-				s := setting{Training: small(mode), Steps: 250, Redo: t.TempDir(), stderr: &logged}
+				s := setting{Training: small(mode), Steps: 160, Redo: t.TempDir(), stderr: &logged}
 				s.Training.Training.EvaluateEvery = job.Every{Steps: 40}
 				s.Training.Wire.Retry = 100 * unit.Millisecond
 				at := msg.Address{Role: victim}
@@ -421,7 +421,7 @@ func TestPSComesBackByItsRedoLog(t *testing.T) {
 // checkpoint.
 func TestCheckpointRemainsWithoutTheRedoLog(t *testing.T) {
 	t.Parallel()
-	s := setting{Training: small(job.Sync), Steps: 300, Redo: t.TempDir()}
+	s := setting{Training: small(job.Sync), Steps: 200, Redo: t.TempDir()}
 	o := saving(t.TempDir(), job.Sync, 100)
 	s.Training.Wire.Retry = 100 * unit.Millisecond
 	k := newKiller(t, 1, s.Steps, msg.Address{Role: msg.EmbeddingPS})
@@ -455,7 +455,7 @@ func TestCheckpointRemainsWithoutTheRedoLog(t *testing.T) {
 func TestPSAndDataLoaderComeBackTogether(t *testing.T) {
 	t.Parallel()
 	var logged log
-	s := setting{Training: small(job.Sync), Steps: 250, Redo: t.TempDir(), stderr: &logged}
+	s := setting{Training: small(job.Sync), Steps: 160, Redo: t.TempDir(), stderr: &logged}
 	s.Training.Wire.Retry = 100 * unit.Millisecond
 	killed := false
 	var c *Cluster

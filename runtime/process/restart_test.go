@@ -162,7 +162,7 @@ func TestKilledProcessesComeBack(t *testing.T) {
 		for seed := range seeds {
 			t.Run(fmt.Sprint(c.mode, " ", c.victim, " seed ", seed), func(t *testing.T) {
 				var logged log
-				s := setting{Training: small(c.mode), Steps: 250, stderr: &logged}
+				s := setting{Training: small(c.mode), Steps: 160, stderr: &logged}
 				s.Training.Training.Seed, s.Training.Wire.Retry = seed+1, 100*unit.Millisecond
 				if c.victim.Role == msg.EmbeddingWorker { // which the next replaces without the pooled rows
 					s.Training.Data.Slots = maxima()

@@ -28,7 +28,7 @@ func TestPair(t *testing.T) {
 // What two jobs share cancels: the same job has the ratio 1 at every point, and one with faster cores is
 // faster at all of them, by a ratio known better than either throughput.
 func TestPairedJobsShareTheirUnknowns(t *testing.T) {
-	const n = 64
+	const n = 32
 	slow, fast := persia(t), persia(t)
 	for _, e := range fast.Parameters() {
 		if e.Name == "server.core-speed" || e.Name == "embedding-workers.core-speed" {

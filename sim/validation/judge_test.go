@@ -90,7 +90,7 @@ func TestStepsMarkedTestAreInTheirIntervals(t *testing.T) {
 		t.Skip("takes half a minute")
 	}
 	steps := slices.DeleteFunc(load(t), func(s Step) bool { return s.Mode != "" })
-	all, err := Judge(t.Context(), steps, Options{Samples: 24})
+	all, err := Judge(t.Context(), steps, Options{Samples: 16})
 	if err != nil {
 		t.Fatal(err)
 	}

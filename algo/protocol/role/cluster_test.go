@@ -23,6 +23,8 @@ type cluster struct {
 	now     unit.Tick
 	crashes uint32
 	log     strings.Builder
+	silent  bool          // without a log
+	changed []msg.Address // roles that have handled an input; only if silent
 }
 
 // pending is an input to come.
@@ -48,9 +50,13 @@ func (c *cluster) find(a msg.Address) role.Role {
 func (c *cluster) step(to msg.Address, in role.Input, title string) {
 	var out role.Outputs
 	c.find(to).HandleInput(c.now, in, &out)
-	fmt.Fprintf(&c.log, "%v: %s\n", to, title)
-	for _, o := range out.List {
-		fmt.Fprintf(&c.log, "  %s\n", describe(o))
+	if c.silent {
+		c.changed = append(c.changed, to)
+	} else {
+		fmt.Fprintf(&c.log, "%v: %s\n", to, title)
+		for _, o := range out.List {
+			fmt.Fprintf(&c.log, "  %s\n", describe(o))
+		}
 	}
 	if err := role.Dispatch(&in, &out, driver{c, to}); err != nil {
 		panic(err)

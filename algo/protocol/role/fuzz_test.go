@@ -1,6 +1,7 @@
 package role_test
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 
@@ -248,9 +249,15 @@ var received = [msg.RoleCount][]msg.Kind{
 	msg.Coordinator: {msg.ReportClock},
 }
 
+var long = flag.Bool("long", false, "play more random histories")
+
 // These are the checks of FuzzRoles on long random histories, which a fuzzer reaches late.
 func TestRolesOnRandomHistories(t *testing.T) {
-	for seed := range uint64(300) {
+	seeds := uint64(100)
+	if *long {
+		seeds = 3000
+	}
+	for seed := range seeds {
 		draw := rng.New(seed, "history")
 		data := make([]byte, 2+8*600)
 		for i := range data {

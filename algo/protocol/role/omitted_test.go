@@ -28,6 +28,7 @@ func TestNothingIsOmitted(t *testing.T) {
 					cfg.DensePSs = []unit.Bytes{100, 100}
 				}
 				c := newCluster(cfg)
+				c.silent = true
 				for _, r := range c.roles {
 					c.step(r.Address(), role.Input{Kind: role.Start}, "start")
 				}
@@ -37,11 +38,12 @@ func TestNothingIsOmitted(t *testing.T) {
 					if i == drain {
 						c.step(msg.Address{Role: msg.DataLoader}, role.Input{Kind: role.Drain}, "drain")
 					}
-					for _, r := range c.roles {
-						if left := role.Omitted(r, c.now); len(left) > 0 {
-							t.Fatalf("%v could have: %s", r.Address(), describe(left[0]))
+					for _, at := range c.changed { // what others could do does not change
+						if left := role.Omitted(c.find(at), c.now); len(left) > 0 {
+							t.Fatalf("%v could have: %s", at, describe(left[0]))
 						}
 					}
+					c.changed = c.changed[:0]
 				}
 			})
 		})
