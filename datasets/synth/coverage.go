@@ -195,8 +195,17 @@ func (d *Coverage) setTop(top float64) {
 			lo = m + 1
 		}
 	}
+	if 1-d.base(lo) < lostShare {
+		all := piece{first: 1, last: d.ranks, upTo: 1, logStart: math.Log(0.5)}
+		all.integral = all.integralTo(float64(d.ranks)+0.5, 0)
+		d.pieces = []piece{all}
+	}
 	d.top, d.flat, d.within = top, lo, d.base(lo)
 }
+
+// lostShare is a share behind the flat head of which a float64 near 1 has too few digits to tell ids apart.
+// They are then drawn alike.
+const lostShare = 1e-13
 
 // base returns F'(rank), the share without a share of the most frequent id.
 func (d *Coverage) base(rank int64) float64 { return d.pieces[d.find(rank)].share(rank) }

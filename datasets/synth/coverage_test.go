@@ -132,6 +132,8 @@ func FuzzCoverage(f *testing.F) {
 	f.Add(job.CardinalityMax, int64(1), 0.9, job.CardinalityMax-1, 0.95, 1e-9)
 	f.Add(int64(2), int64(1), 0.5, int64(2), 0.6, 0.5)
 	f.Add(int64(5), int64(4), 0.8, int64(0), math.NaN(), 0.2)
+	f.Add(int64(26), int64(1), 0.5, int64(2), 1-1e-16, 3.0/14)
+	f.Add(int64(26), int64(1), 0.5, int64(2), 1-1e-9, 3.0/70)
 	f.Fuzz(func(t *testing.T, n, top1 int64, share1 float64, top2 int64, share2, top float64) {
 		c := job.SyntheticColumn{Cardinality: n, Top: top,
 			Coverage: []job.CoveragePoint{{Top: top1, Share: share1}, {Top: top2, Share: share2}}}
