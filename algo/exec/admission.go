@@ -333,6 +333,12 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 		if err := checkWinners(a, s, m, payload.Winners); err != nil {
 			return fmt.Errorf("%v: payload: %w", m, err)
 		}
+	case *PooledAndIDs:
+		if part, here := find[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: m.Rank,
+			Step: m.Step}); here && part.Samples != payload.IDs.Samples {
+			return fmt.Errorf("%v: payload: ids of %d samples, and the rank holds %d", m, payload.IDs.Samples,
+				part.Samples)
+		}
 	case Signs:
 		put, here := find[*Put](s, role.Handle{Kind: role.ShardGrads, Rank: m.Rank, Step: m.Step})
 		if here {

@@ -147,16 +147,12 @@ func newRowShards(n *numerics, rule pace.Rule, m backend.Backend,
 	if weigher, ok := rule.(pace.Weigher); ok {
 		weight = weigher.Weight
 	}
-	onPSs := n.job
-	if onPSs.HasRowsOnGPU() { // the limits are those of a GPU
-		onPSs.Rows.Capacity, onPSs.Rows.Memory = 0, 0
-	}
 	shards := make([]*embedding.Shard, n.job.Roles.EmbeddingPSs)
 	for i := range shards {
 		if !here(msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}) {
 			continue
 		}
-		tables, err := embedding.NewTables(&onPSs, n.dims, m.RowArena(), n.pool)
+		tables, err := embedding.NewTables(&n.job, n.dims, m.RowArena(), n.pool)
 		if err != nil {
 			return nil, err
 		}

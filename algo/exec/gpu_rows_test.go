@@ -10,6 +10,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
 
@@ -97,6 +98,15 @@ func TestRanksWithRowsOfSomeSlotsGetBoth(t *testing.T) {
 			Bytes: msg.HeaderBytes + unit.Bytes(c.payload.(interface{ Size() int }).Size())}, c.payload)
 		if (err == nil) != c.passes {
 			t.Errorf("%v of %T %v: error %v", c.kind, c.payload, c.payload, err)
+		}
+	}
+	for samples, passes := range map[int]bool{16: true, 8: false} { // of the part that the rank holds
+		held := part
+		held.Samples = samples
+		s := NewStore()
+		s.set(role.Handle{Kind: role.BatchSamples}, &held)
+		if err := p.Admission().CheckHeld(s, msg.Message{Kind: msg.Embeddings}, both); (err == nil) != passes {
+			t.Errorf("ids of 16 samples for %d: %v", samples, err)
 		}
 	}
 }

@@ -380,8 +380,8 @@ func (c *Cluster) Validate() error {
 	return nil
 }
 
-// GPUsMax is the largest number of accelerators of a cluster. The simulation of one point takes seconds
-// there, and grows faster than the number.
+// GPUsMax is the largest number of accelerators of a cluster. A prediction of 256 points of larger ones takes
+// minutes.
 const GPUsMax = 1 << 16
 
 // RateMax is the largest rate of a network card, or between two zones.

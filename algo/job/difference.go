@@ -35,12 +35,13 @@ func (d Difference) String() string {
 }
 
 // DifferenceButRoles returns the first setting, by its path, in which two jobs differ of those that
-// Fingerprint covers, except for the numbers and the placement of roles; nil if there is none.
+// Fingerprint covers, except for the numbers and the placement of roles, and where rows are; nil if there is
+// none.
 func (j Job) DifferenceButRoles(other Job) (*Difference, error) {
 	other.Roles = j.Roles
 	var sides [2]map[string]any
 	for i, side := range []Job{j, other} {
-		text, err := yaml.Marshal(side.compared())
+		text, err := yaml.Marshal(side.compared().unplaced())
 		if err == nil {
 			err = yaml.Unmarshal(text, &sides[i])
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"tandem/algo/numeric/batch"
@@ -11,6 +12,7 @@ import (
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
 )
 
 // Where embedding rows are.
@@ -24,10 +26,37 @@ func RowPlacements() []string { return []string{RowsOnPSs, RowsOnGPU} }
 
 // HasRowsOnGPU reports whether the ranks hold rows on their GPUs, of all slots or of some. Sequential
 // training has no ranks.
-func (j *Job) HasRowsOnGPU() bool {
-	onGPU := j.Rows.Placement == RowsOnGPU ||
+func (j *Job) HasRowsOnGPU() bool { return j.wantsGPU() && j.Training.Mode != Sequential }
+
+// wantsGPU reports whether rows are to be on GPUs, in modes that have ranks.
+func (j *Job) wantsGPU() bool {
+	return j.Rows.Placement == RowsOnGPU ||
 		slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool { return s.Placement == RowsOnGPU })
-	return onGPU && j.Training.Mode != Sequential
+}
+
+// PSLimits returns rows.capacity and rows.memory as far as they are those of a PS: 0, which is no limit,
+// where they are those of a GPU, also for rows that a mode without ranks or another model has on the host.
+func (j *Job) PSLimits() (capacity int, memory unit.Bytes) {
+	if j.wantsGPU() {
+		return 0, 0
+	}
+	return j.Rows.Capacity, j.Rows.Memory
+}
+
+// unplaced returns the job without where rows are, and without the limits that GPUs have: a model moves.
+func (j Job) unplaced() Job {
+	if j.wantsGPU() {
+		j.Rows.Capacity, j.Rows.Memory = 0, 0
+	}
+	j.Rows.Placement = ""
+	slots := slices.Clone(j.Data.Slots)
+	for i := range slots {
+		slots[i].Placement = ""
+	}
+	j.Data.Slots = slices.DeleteFunc(slots, func(s SlotSetting) bool {
+		return reflect.DeepEqual(s, SlotSetting{Slot: s.Slot})
+	})
+	return j
 }
 
 // MixesPlacements reports whether the ranks hold the rows of some slots on their GPUs, and PSs those of the
@@ -65,10 +94,22 @@ func (j *Job) SlotsOnGPU(slots []batch.Slot) (numbers []int) {
 }
 
 // CheckPlacements returns an error if a job that places rows by slot leaves none of the slots of its data to
-// GPUs, or none to PSs.
+// GPUs, or none to PSs, or if slots of one group have different places.
 func (j *Job) CheckPlacements(slots []batch.Slot) error {
 	if !j.MixesPlacements() {
 		return nil
+	}
+	first := map[string]string{}
+	for _, s := range slots {
+		if s.Group == "" {
+			continue
+		}
+		if name, known := first[s.Group]; !known {
+			first[s.Group] = s.Name
+		} else if j.SlotOnGPU(name) != j.SlotOnGPU(s.Name) {
+			return fmt.Errorf("data.slots: %s and %s share the rows of group %s: give both one placement",
+				name, s.Name, s.Group)
+		}
 	}
 	at, on := "", len(j.SlotsOnGPU(slots))
 	switch on {
@@ -128,6 +169,10 @@ func (j *Job) validateRowsOnGPU() error {
 	case rows.Optimizer.Kind == opt.FTRL:
 		return fmt.Errorf(gpu+" has no optimizer %s: choose %s, %s, %s or %s", opt.FTRL, opt.SGD,
 			opt.Adagrad, opt.RowwiseAdagrad, opt.Adam)
+	case j.Training.Merge == MergeRank:
+		return errors.New(gpu + " updates a row once a step: leave out training.merge = rank")
+	case j.Training.Scale == ScaleRank:
+		return errors.New(gpu + " scales gradients by the global batch: leave out training.scale = rank")
 	case rows.Hot.Any():
 		return errors.New(gpu + " keeps every row on the rank, as hot rows are: leave out rows.hot")
 	}

@@ -29,6 +29,8 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		"set rows.capacity to":          func(j *job.Job) { j.Rows.Capacity = 0 },
 		"rows.precision = bf16":         func(j *job.Job) { j.Rows.Precision = "bf16" },
 		"rows.admission = 0.5":          func(j *job.Job) { j.Rows.Admission = 0.5 },
+		"leave out training.merge":      func(j *job.Job) { j.Training.Merge = job.MergeRank },
+		"leave out training.scale":      func(j *job.Job) { j.Training.Scale = job.ScaleRank },
 		"rows.eviction = second-chance": func(j *job.Job) { j.Rows.Eviction = job.SecondChance },
 		"no optimizer ftrl":             func(j *job.Job) { j.Rows.Optimizer.Kind = opt.FTRL },
 		"leave out rows.hot":            func(j *job.Job) { j.Rows.Hot.Share = 0.1 },
@@ -66,6 +68,37 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d ranks in processes: %v, want %q", ranks, err, want)
 		}
+	}
+}
+
+// A training goes on with its rows elsewhere: where they are, and how many a GPU holds, is no difference. The
+// limits of PSs are.
+func TestWhereRowsAreIsNoDifference(t *testing.T) {
+	placed := func(usual string, capacity int, slots ...job.SlotSetting) job.Job {
+		j := job.Default()
+		j.Rows.Placement, j.Rows.Capacity, j.Data.Slots = usual, capacity, slots
+		return j
+	}
+	onPSs := placed("", 0)
+	for _, other := range []job.Job{placed(job.RowsOnGPU, 100),
+		placed(job.RowsOnGPU, 40, job.SlotSetting{Slot: "user", Placement: job.RowsOnPSs}),
+		placed("", 40, job.SlotSetting{Slot: "user", Placement: job.RowsOnGPU})} {
+		if d, err := onPSs.DifferenceButRoles(other); d != nil || err != nil {
+			t.Errorf("%v, %v", d, err)
+		}
+		if capacity, memory := other.PSLimits(); capacity != 0 || memory != 0 {
+			t.Errorf("PSs hold %d rows, %v", capacity, memory)
+		}
+	}
+	for _, other := range []job.Job{placed("", 100),
+		placed("", 0, job.SlotSetting{Slot: "user", Dim: 8, Placement: job.RowsOnGPU})} {
+		if d, err := onPSs.DifferenceButRoles(other); d == nil || err != nil {
+			t.Errorf("no difference, %v", err)
+		}
+	}
+	limited := placed("", 100)
+	if capacity, _ := limited.PSLimits(); capacity != 100 {
+		t.Errorf("PSs hold %d rows, want 100", capacity)
 	}
 }
 
@@ -110,6 +143,13 @@ func TestRowsAreOnGPUsBySlot(t *testing.T) {
 		if sequential.MixesPlacements() || len(sequential.SlotsOnGPU(schema.Slots)) > 0 {
 			t.Error("sequential training has rows on a GPU")
 		}
+	}
+	grouped := slices.Clone(schema.Slots) // by a program's own schema
+	grouped[0].Group, grouped[1].Group = "all", "all"
+	apart := on(gpu, job.SlotSetting{Slot: "item", Placement: ps})
+	if err := apart.CheckPlacements(grouped); err == nil || !strings.Contains(err.Error(),
+		"user and item share the rows of group all: give both one placement") {
+		t.Errorf("slots of one group in two places: %v", err)
 	}
 	for want, slots := range map[string][]job.SlotSetting{
 		"": {{Slot: "tags", Pooling: job.PoolMax, Placement: ps}},

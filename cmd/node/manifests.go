@@ -301,8 +301,8 @@ func needs(g *group, r msg.Role, j *job.Job) {
 		g.Reads = true
 	case msg.EmbeddingPS:
 		cpu, memory = 4, 16<<30
-		if j.Rows.Memory > 0 {
-			memory = j.Rows.Memory + j.Rows.Memory/4
+		if _, rows := j.PSLimits(); rows > 0 {
+			memory = rows + rows/4
 		}
 	case msg.NNWorker:
 		cpu, memory = 4, 8<<30

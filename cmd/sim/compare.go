@@ -285,16 +285,39 @@ func (s *variant) title() string {
 	return text + "."
 }
 
-// unpriced are the flags that change hardware and no price.
-var unpriced = []string{"network", "inside", "set"}
+// unpriced reports whether a flag or parameter changes hardware and no price.
+func unpriced(name string) bool {
+	if strings.HasSuffix(name, cost.PriceSetting) || strings.HasSuffix(name, ".count") {
+		return false
+	}
+	part, _, parameter := strings.Cut(name, ".")
+	return name == "network" || name == "inside" || parameter && slices.Contains([]string{"accelerator",
+		"server", "inside", "network", "host-link"}, part)
+}
+
+// unpriced returns the flags and parameters of a configuration that change hardware and no price.
+func (s *variant) unpriced() (all []string) {
+	for _, setting := range s.set {
+		if name, _, _ := strings.Cut(setting, "="); unpriced(name) {
+			all = append(all, setting)
+		}
+	}
+	for name, value := range s.own {
+		if unpriced(name) {
+			all = append(all, name+"="+value)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
 
 // priceNote says that hardware which differs has one price, so that the better is the cheaper.
 func (x *sidesCompared) priceNote() string {
 	var names []string
 	first := x.sides[0]
 	for _, s := range x.sides[1:] {
-		differs := func(name string) bool { return s.own[name] != first.own[name] }
-		if s.noPrice == "" && s.dollars == first.dollars && slices.ContainsFunc(unpriced, differs) {
+		if s.noPrice == "" && s.dollars == first.dollars && s.request.dollars == 0 &&
+			!slices.Equal(s.unpriced(), first.unpriced()) {
 			names = append(names, s.name)
 		}
 	}

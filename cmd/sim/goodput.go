@@ -129,8 +129,11 @@ func (d *failingReport) setPays() {
 	free.Hardware = d.job.Hardware.Clone()
 	free.Hardware.PayShare(0)
 	others, _ := q.dollarsPerHour(&free) // of hosts without GPUs
+	if share == 0 || *d.onDemand == *others {
+		return
+	}
 	worth := *d.onDemand * d.estimate.Share / share
-	pays := (worth - *others) / (*d.onDemand - *others)
+	pays := max(0, (worth-*others)/(*d.onDemand-*others))
 	d.pays = &pays
 }
 
@@ -237,10 +240,14 @@ func (d *failingReport) writeCost(w io.Writer, line func(name, format string, ar
 	if d.request.failures.spot < 1 {
 		text += fmt.Sprintf(", at %s of the price of GPUs and their servers", part(d.request.failures.spot))
 	}
-	line("cost", "%s; $ %s on demand if nothing fails", text, digits(giga(*d.onDemand)))
+	prices := " on demand"
+	if d.request.dollars > 0 {
+		prices = ""
+	}
+	line("cost", "%s; $ %s%s if nothing fails", text, digits(giga(*d.onDemand)), prices)
 	switch {
 	case d.pays == nil:
-	case *d.pays <= 0:
+	case *d.pays == 0:
 		line("", "machines that are taken away so often pay at no price")
 	default:
 		line("", "machines that are taken away so often pay below %s of the price on demand", part(*d.pays))
@@ -285,7 +292,7 @@ func (d *failingReport) writeLost(w io.Writer) {
 		remedy := "Fewer or more reliable machines, or shorter restarts, would help."
 		if x := d.request.failures; x.by(byNothing) {
 			remedy = "Checkpoints would help: --recover checkpoint."
-		} else if between := d.plan.Between(); d.plan.Read > between {
+		} else if between := d.plan.Between(); d.plan.Read > between && d.size != nil {
 			remedy = fmt.Sprintf("It takes %s to read a checkpoint, and something fails every %s: faster "+
 				"disks (--disk), more hosts or fewer failures would help, and no policy.",
 				span(d.plan.Read), span(between))

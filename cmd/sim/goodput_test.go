@@ -134,12 +134,13 @@ func TestGoodputReport(t *testing.T) {
 
 // Trainings that do not end have the remedies that they can have.
 func TestGoodputRemedies(t *testing.T) {
-	const args = "--samples 1 --length 10h --trainings 4 --mtbf nn-worker=1s "
+	const args = "--samples 1 --length 1h --trainings 4 --mtbf nn-worker=1s "
 	for more, want := range map[string]string{
 		"":                  "shorter restarts, or --recover log would",
 		"--recover none":    "--recover checkpoint",
 		"--recover log":     "machines, or shorter restarts,",
-		"--preset dgx-h100": "machines, or shorter restarts,",
+		"--preset dgx-h100": "faster disks (--disk), more hosts or fewer failures would help, and no policy",
+		"--preset dgx-h100 --read 1ms --write 1ms": "machines, or shorter restarts,",
 	} {
 		out, said, code := goodputText(args + more)
 		if code != 0 || !strings.Contains(strings.ReplaceAll(out, "\n", " "), want) {
@@ -172,7 +173,7 @@ func TestGoodputRefuses(t *testing.T) {
 		"--mtbf nn-worker=3":                   "--mtbf: nn-worker: ",
 		"--mtbf nn-worker":                     `--mtbf: "nn-worker"; want NAME=TIME`,
 		"--mtbf node=1h,node=2h":               "--mtbf: node is named twice",
-		"--gpus 1000000":                       "1000000 GPUs; want 1 to 16384",
+		"--gpus 20000":                         "20000 GPUs; want 1 to 16384",
 		"--restart -3s":                        "--restart: -3s; want 0 to 100 years",
 		"--length 0s":                          "--length: 0ns; want more than 0",
 		"--checkpoint-every never":             "--checkpoint-every: want an interval, or auto",

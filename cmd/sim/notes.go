@@ -26,11 +26,18 @@ func (q *request) noteOfBatch(given func(string) bool) (notes []string) {
 
 // noteOfHosts says that the hosts of a cluster were bought for larger tables than those of the model.
 func (q *request) noteOfHosts(given func(string) bool) []string {
-	if !given("preset") || preset.IsFile(q.preset) || slices.ContainsFunc(q.set, isHostCount) {
+	chosen := func(setting string) bool { return strings.HasPrefix(setting, "embedding-ps.count=") }
+	if !given("preset") || preset.IsFile(q.preset) || slices.ContainsFunc(q.set, chosen) {
 		return nil
 	}
 	const empty = 0.1
 	u, hosts := q.psMemory()
+	if hosts == 0 {
+		return nil
+	}
+	if price, _ := q.dollarsPerHour(q.question(q.modes[0], slices.Max(q.gpus))); price == nil {
+		return nil
+	}
 	if full := float64(u.PS) / float64(u.PSHas); hosts > 1 && full > 0 && full < empty {
 		return []string{fmt.Sprintf("rows fill %s of the memory of the %d PS hosts of %s, whose whole price "+
 			"counts: sim plan --presets %s chooses the numbers of hosts", part(full), hosts, q.preset,
@@ -65,8 +72,18 @@ func (q *request) psMemory() (u cost.Memory, hosts int) {
 	return cost.MemoryUse(h.Resolve(), &j.Job, j.Layout, &j.Workload), h.EmbeddingPSs.Count.Mid
 }
 
-// isHostCount reports whether a setting is of a number of hosts.
-func isHostCount(setting string) bool { return strings.Contains(setting, ".count=") }
+// noteOfPart says that a part of a server is priced as its accelerators beside a whole host.
+func (q *request) noteOfPart() []string {
+	gpus, per := slices.Max(q.gpus), q.job.Cluster.AcceleratorsPerServer
+	if q.net == nil || !q.kind.one() || q.cluster == thisMachine || per == 0 || gpus%per == 0 || q.dollars > 0 {
+		return nil
+	}
+	if price, _ := q.dollarsPerHour(q.question(q.modes[0], gpus)); price == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("servers have %d GPUs: the price is that of %d GPUs and whole servers, and "+
+		"who rents whole machines pays for %d", per, gpus, (gpus+per-1)/per*per)}
+}
 
 // notesOfGPURows returns what a user might not expect of rows on GPUs.
 func (q *request) notesOfGPURows() (notes []string) {

@@ -224,6 +224,9 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 	if err := d.predictFront(found, progress); err != nil {
 		return err
 	}
+	if first := d.front[0]; d.budget > 0 && first.Cost > d.budget {
+		return d.tooDear(&first.Found)
+	}
 	progress.Close()
 	if err := d.writeCluster(); err != nil {
 		return fmt.Errorf("--out: %w", err)
@@ -362,10 +365,23 @@ func (d *planned) cost() plan.Cost {
 	return func(perHour, throughput float64) float64 { return perHour / 3600 * d.train / throughput }
 }
 
+// moreHint is what else may help a plan without an answer.
+const moreHint = "or more GPUs and hosts by --most-gpus and --most-hosts, or other --presets, " +
+	"--accelerators and --modes"
+
+// tooDear returns the error of a plan whose cheapest cluster costs more than the budget.
+func (d *planned) tooDear(cheapest *plan.Found) error {
+	what := "the cheapest cluster"
+	if d.train == 0 {
+		what += " an hour"
+	}
+	return &cli.Error{Err: fmt.Errorf("plan: --budget binds: %s, %s, costs $ %s; --budget %s is enough",
+		what, d.space.Describe(cheapest.Place), digits(cheapest.Cost), digits(cheapest.Cost*1.001)),
+		Hint: "a longer --within may be cheaper; " + moreHint}
+}
+
 // infeasible returns the error of a plan without an answer: which constraint binds, and what would be enough.
 func (d *planned) infeasible(found []*plan.Found) error {
-	const hint = "or more GPUs and hosts by --most-gpus and --most-hosts, or other --presets, " +
-		"--accelerators and --modes"
 	if d.fastest == nil {
 		largest := d.search.Refused()
 		err := fmt.Errorf("plan: memory binds: the job fits none of these clusters; the largest: %w",
@@ -373,26 +389,20 @@ func (d *planned) infeasible(found []*plan.Found) error {
 		if hosts := d.space.HostsFor(largest); hosts > 0 {
 			err = fmt.Errorf("%w; --most-hosts %d is enough for the rows", err, hosts)
 		}
-		return &cli.Error{Err: err, Hint: "smaller: --row-precision fp16, a smaller batch; " + hint}
+		return &cli.Error{Err: err, Hint: "smaller: --row-precision fp16, a smaller batch; " + moreHint}
 	}
 	name := d.space.Describe(d.fastest.Place)
 	if len(found) > 0 {
-		what := "the cheapest cluster"
-		if d.train == 0 {
-			what += " an hour"
-		}
-		return &cli.Error{Err: fmt.Errorf("plan: --budget binds: %s, %s, costs $ %s; --budget %s is enough",
-			what, d.space.Describe(found[0].Place), digits(found[0].Cost), digits(found[0].Cost*1.001)),
-			Hint: "a longer --within may be cheaper; " + hint}
+		return d.tooDear(found[0])
 	}
 	have := d.fastest.Throughput
 	if d.train == 0 || d.within == 0 {
 		return &cli.Error{Err: fmt.Errorf("plan: --throughput binds: the fastest, %s, has %s samples/s; "+
-			"--throughput %s is possible", name, rate(have), digits(have*0.999)), Hint: hint}
+			"--throughput %s is possible", name, rate(have), digits(have*0.999)), Hint: moreHint}
 	}
 	least := unit.Tick(d.train / have * 1.001 * float64(unit.Second))
 	return &cli.Error{Err: fmt.Errorf("plan: --within binds: the fastest, %s, has %s samples/s and needs "+
-		"%s; --within %s is enough", name, rate(have), span(least), roundUp(least)), Hint: hint}
+		"%s; --within %s is enough", name, rate(have), span(least), roundUp(least)), Hint: moreHint}
 }
 
 // roundUp writes a time that is at least t, as 7h or 31min.
@@ -559,5 +569,5 @@ func (d *planned) commandOf() string {
 	if d.staleness != nil {
 		words += fmt.Sprintf(" --staleness %d", d.planning.staleness)
 	}
-	return words
+	return words + fmt.Sprintf(" --samples %d", d.samples)
 }

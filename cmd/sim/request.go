@@ -177,7 +177,7 @@ func (p *program) settle(q *request, given func(string) bool) error {
 		q.gpus = []int{1, 2, 4}[:min(3, len(q.gpus))]
 	}
 	q.notes = slices.Concat(q.notes, q.withoutEffect(given), q.noteOfBatch(given),
-		q.noteOfHosts(given), q.noteOfOverhead())
+		q.noteOfHosts(given), q.noteOfOverhead(), q.noteOfPart())
 	if cards := q.hardware.Server.NetworkCards.Mid; q.network != "" && cards > 1 {
 		q.notes = append(q.notes, fmt.Sprintf("--network is the rate of one network card: a server has %d, "+
 			"with %v together", cards, q.hardware.Server.Network.Mid))
@@ -400,8 +400,8 @@ func (q *request) check(given func(string) bool) error {
 	}
 	for _, n := range q.gpus {
 		if n < 1 || n > job.GPUsMax {
-			return cli.UsageError("larger clusters take minutes a point", "--gpus: %d; want 1 to %d", n,
-				job.GPUsMax)
+			return cli.UsageError("a prediction of larger clusters takes minutes",
+				"--gpus: %d; want 1 to %d", n, job.GPUsMax)
 		}
 	}
 	if err := q.checkProfiles(given); err != nil {
@@ -504,7 +504,11 @@ func (q *request) setDepth(given func(string) bool, say io.Writer) error {
 		}
 	}
 	if given("staleness") && inStep {
-		cli.PrintNotes(say, "sim", []string{"--staleness has no effect in " + strings.Join(q.modes, " and ")})
+		note := "--staleness has no effect in " + strings.Join(q.modes, " and ")
+		if !q.graph() && !given("prefetch") {
+			note += ", but for τ + 1 batches that are fetched ahead: --prefetch"
+		}
+		cli.PrintNotes(say, "sim", []string{note})
 	}
 	return nil
 }

@@ -108,13 +108,13 @@ func (p *program) sweep(c *cobra.Command, f *flags) (err error) {
 	if err := checkNewFile("--plot", f.swept.plot); err != nil {
 		return err
 	}
-	if err := g.setDigest(); err != nil {
-		return err
-	}
 	if f.samples == 0 {
 		if f.samples, err = g.points(); err != nil {
 			return err
 		}
+	}
+	if err := g.setDigest(); err != nil {
+		return err
 	}
 	if g.file, err = sweep.Open(f.swept.out, g.axes, g.inputs); err != nil {
 		if errors.Is(err, sweep.ErrFile) {
@@ -271,7 +271,7 @@ func isRefusal(err error) bool {
 // these name.
 func (g *grid) setDigest() error {
 	h := sha256.New()
-	fmt.Fprintln(h, cli.Version())
+	fmt.Fprintln(h, cli.Version(), g.flags.samples)
 	var err error
 	seen := map[string]bool{}
 	g.command.Flags().VisitAll(func(f *pflag.Flag) {

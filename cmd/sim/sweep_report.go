@@ -169,8 +169,7 @@ func (g *grid) priceNote(rows []sweep.Row) string {
 	}
 	var names []string
 	for _, a := range g.axes {
-		hardware := !slices.Contains(sweepFlags, a.Name) && !strings.HasPrefix(a.Name, "hot.")
-		if hardware || slices.Contains(unpriced, a.Name) {
+		if unpriced(a.Name) && g.flags.dollars == 0 {
 			names = append(names, a.Name)
 		}
 	}

@@ -31,7 +31,8 @@ const alike = 0.6
 // Predictions with the same software share the common part point by point. Those of the same setting share
 // the whole error, so that a what-if of hardware is not blurred, and those of neighbours nearly all of it:
 // the single part is a field over the logarithms of the number of GPUs and of the batch of each, of which
-// settings twice as large share little. Published steps are off in this way, too.
+// settings twice as large share half at most, and those four times as large nothing. Published steps are off
+// in this way, too.
 func (j *Job) errors(n int) []float64 {
 	a := j.Hardware.System.Accuracy
 	if a == nil {
@@ -56,9 +57,9 @@ func (j *Job) errors(n int) []float64 {
 }
 
 // field returns n values of a random field at a place of the plane. They have a standard normal distribution
-// at every place. Places nearer than 1 in both coordinates are correlated, the more the nearer, and those
-// farther than 2 are independent: a value is the weighted sum of independent ones at the four places with
-// whole coordinates around.
+// at every place: a value is the weighted sum of independent ones at the four places with whole coordinates
+// around. So near places are correlated, those that are 1 apart by half at most, and those 2 apart are
+// independent.
 func field(name string, x, y float64, n int) []float64 {
 	values := make([]float64, n)
 	squares := 0.0

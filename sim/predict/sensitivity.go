@@ -21,13 +21,17 @@ const tenth = 1.1
 // Sensitivities improves every group of parameters by a tenth, one group at a time with all other parameters
 // at the middle of their ranges, and returns the changes of the throughput, the largest first. A parameter of
 // which more is better is multiplied by 1.1, others are divided by 1.1. Tables stay where they are, and the
-// runs are without faults. Cost: one simulation a group, and one.
+// runs are without faults. Cost: one simulation a group, and two.
 func Sensitivities(ctx context.Context, j *Job, o Options) ([]Sensitivity, error) {
 	healthy := *j
 	healthy.Faults = fault.Plan{}
 	groups := j.Parameters().Groups()
 	count := o.counter(1 + len(groups))
-	placed, base, err := o.place(ctx, &healthy)
+	placed, _, err := o.place(ctx, &healthy)
+	if err != nil {
+		return nil, err
+	}
+	base, err := o.run(ctx, placed, o.Seed)
 	if err != nil {
 		return nil, err
 	}

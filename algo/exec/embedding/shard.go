@@ -78,10 +78,11 @@ func NewTables(t *job.Job, dims batch.Dims, arena table.Arena, pool gemm.Pool) (
 
 // shareRoom gives the tables of a PS the bounds of the job, which one table has for itself.
 func shareRoom(t *job.Job, tables []*table.Table) error {
-	if len(tables) < 2 || t.Rows.Capacity == 0 && t.Rows.Memory == 0 {
+	capacity, memory := t.PSLimits()
+	if len(tables) < 2 || capacity == 0 && memory == 0 {
 		return nil
 	}
-	return table.NewRoom(t.Rows.Capacity, t.Rows.Memory, tables)
+	return table.NewRoom(capacity, memory, tables)
 }
 
 // NewTable returns an empty table for rows of one length with the settings of section rows, as NewTables
@@ -101,11 +102,12 @@ func newTable(t *job.Job, own job.RowSettings, dim int, arena table.Arena, pool 
 	if err != nil {
 		return nil, fmt.Errorf("rows.precision: %w", err)
 	}
+	capacity, memory := t.PSLimits()
 	rows, err := table.New(table.Config{
 		Dim: dim, Optimizer: optimizer, Seed: t.Training.Seed, InitBound: float32(own.Init),
 		Admission: t.Rows.Admission, AdmissionCount: own.AdmissionCount,
 		Candidates: t.Rows.AdmissionCandidates, Expiry: own.Expiry, Precision: precision,
-		MaxRows: t.Rows.Capacity, MaxBytes: t.Rows.Memory, Evict: t.Rows.Eviction == job.SecondChance,
+		MaxRows: capacity, MaxBytes: memory, Evict: t.Rows.Eviction == job.SecondChance,
 		Pool: pool,
 	}, arena)
 	if err != nil {
