@@ -105,7 +105,8 @@ func TestRanksWithRowsOfSomeSlotsGetBoth(t *testing.T) {
 		held.Samples = samples
 		s := NewStore()
 		s.set(role.Handle{Kind: role.BatchSamples}, &held)
-		if err := p.Admission().CheckHeld(s, msg.Message{Kind: msg.Embeddings}, both); (err == nil) != passes {
+		err := p.Admission().CheckHeld(s, msg.Message{Kind: msg.Embeddings}, both)
+		if (err == nil) != passes {
 			t.Errorf("ids of 16 samples for %d: %v", samples, err)
 		}
 	}

@@ -75,7 +75,8 @@ func (q *request) psMemory() (u cost.Memory, hosts int) {
 // noteOfPart says that a part of a server is priced as its accelerators beside a whole host.
 func (q *request) noteOfPart() []string {
 	gpus, per := slices.Max(q.gpus), q.job.Cluster.AcceleratorsPerServer
-	if q.net == nil || !q.kind.one() || q.cluster == thisMachine || per == 0 || gpus%per == 0 || q.dollars > 0 {
+	if q.net == nil || !q.kind.one() || q.cluster == thisMachine || q.dollars > 0 || per == 0 ||
+		gpus%per == 0 {
 		return nil
 	}
 	if price, _ := q.dollarsPerHour(q.question(q.modes[0], gpus)); price == nil {
