@@ -31,14 +31,14 @@ func (q *request) noteOfHosts(given func(string) bool) []string {
 		return nil
 	}
 	const empty = 0.1
-	u, hosts := q.psMemory()
+	use, hosts := q.psMemory()
 	if hosts == 0 {
 		return nil
 	}
 	if price, _ := q.dollarsPerHour(q.question(q.modes[0], slices.Max(q.gpus))); price == nil {
 		return nil
 	}
-	if full := float64(u.PS) / float64(u.PSHas); hosts > 1 && full > 0 && full < empty {
+	if full := float64(use.PS) / float64(use.PSHas); hosts > 1 && full > 0 && full < empty {
 		return []string{fmt.Sprintf("rows fill %s of the memory of the %d PS hosts of %s, whose whole price "+
 			"counts: sim plan --presets %s chooses the numbers of hosts", part(full), hosts, q.preset,
 			q.preset)}
@@ -46,26 +46,29 @@ func (q *request) noteOfHosts(given func(string) bool) []string {
 	return nil
 }
 
-// noteOfOverhead says that rows fit because those of every system count as those of this runtime, where they
-// would not fit with what the system's own tables need.
+// noteOfOverhead says where rows would not fit in the system's own tables. They count as those of this runtime
+// in every system.
 func (q *request) noteOfOverhead() []string {
 	s := q.hardware.System
 	low, high := s.EmbeddingPS.Overhead.Range()
-	u, hosts := q.psMemory()
-	own := u.WithOverhead(low)
-	if hosts == 0 || own <= u.PSHas {
+	use, hosts := q.psMemory()
+	if hosts == 0 {
+		return nil
+	}
+	own := use.WithOverhead(low)
+	if own <= use.PSHas {
 		return nil
 	}
 	return []string{fmt.Sprintf("rows count as those of this runtime; in the tables of %s itself they take "+
 		"%v to %v each beside values and state, and would not fit: at least %v on a PS host of %v", s.Name,
-		low, high, own, u.PSHas)}
+		low, high, own, use.PSHas)}
 }
 
 // psMemory returns the memory that a question about one model on a cluster with PSs takes, and the number of
 // their hosts; 0 of another question.
-func (q *request) psMemory() (u cost.Memory, hosts int) {
+func (q *request) psMemory() (use cost.Memory, hosts int) {
 	if q.net == nil || !q.kind.one() || q.graph() || q.cluster == thisMachine {
-		return cost.Memory{Row: 1}, 0
+		return use, 0
 	}
 	j := q.question(q.modes[0], slices.Max(q.gpus))
 	h := j.Hardware

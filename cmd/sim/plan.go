@@ -42,7 +42,7 @@ own GPUs or those of --accelerators:
 Tables on accelerators are placed by cost.
 
 The answer is a front: the cheapest cluster, and the cheapest ones that are
-faster by at least a tenth each, up to the fastest. No cluster has more hosts
+faster by about a tenth each, up to the fastest. No cluster has more hosts
 than pay for themselves. Each is simulated at the same points of what is not
 known, prices included, and reported as by sim run: "cheapest" is the part of
 the points at which it is the cheapest that is fast enough. Below are the

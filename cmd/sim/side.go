@@ -21,7 +21,7 @@ import (
 type side struct {
 	*request
 	name  string            // as A
-	own   map[string]string // its own flags, as they were given
+	own   map[string]string // its own flags
 	notes []string
 }
 

@@ -426,6 +426,10 @@ func (d *detailed) writeText(w io.Writer) error {
 		line(name, "%s", text)
 		name = ""
 	}
+	if r.Roles != nil && !d.job.HasRowsOnGPU() && q.cluster != thisMachine {
+		u := cost.MemoryUse(d.job.Hardware.Resolve(), &d.job.Job, d.job.Layout, &d.job.Workload)
+		line("memory", "%v of %v on a PS host, %v of %v on a GPU", u.PS, u.PSHas, u.GPU, u.GPUHas)
+	}
 	if d.efficiency != nil && d.base < d.job.Roles.Ranks {
 		without := q.job.Disturbances()
 		if without != "" {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tandem/algo/unit"
+	"tandem/sim/model"
 )
 
 // packedShare is the part of a memory that tables of unequal sizes fill: caches take the rest.
@@ -114,11 +115,16 @@ func (p *placer) tooMuch(total float64, used, have *[tiers]float64) error {
 		rows += t.Rows * float64(t.Dim) * float64(p.precisions.Rows.Bytes())
 		state += t.Rows * float64(p.optimizer.State(t.Dim))
 	}
+	remedies := "use more GPUs"
+	if p.precisions.Rows.Bytes() > model.Float16.Bytes() {
+		remedies += ", or rows of fp16"
+	}
+	if state > 0 {
+		remedies += ", or an optimizer with less state"
+	}
 	return fmt.Errorf("graph: tables take %v: rows of %s %v, state of %s %v; placed %v, %v and %v in "+
-		"accelerators, "+
-		"hosts and SSDs, where %d ranks have %v, %v and %v for them: %w; use more GPUs, rows of fp16, or an "+
-		"optimizer with less state",
+		"accelerators, hosts and SSDs, where %d ranks have %v, %v and %v for them: %w; %s",
 		unit.Bytes(total), p.precisions.Rows, unit.Bytes(rows), p.optimizer, unit.Bytes(state),
 		unit.Bytes(used[0]), unit.Bytes(used[1]), unit.Bytes(used[2]), p.net.ranks, unit.Bytes(have[0]),
-		unit.Bytes(have[1]), unit.Bytes(have[2]), ErrMemory)
+		unit.Bytes(have[1]), unit.Bytes(have[2]), ErrMemory, remedies)
 }

@@ -30,7 +30,8 @@ func TestNeighboursAreOffAlike(t *testing.T) {
 		{"the same", errorsOf("dgx-h100", 64, 64*1024), 1, 1},
 		{"56 GPUs", errorsOf("dgx-h100", 56, 56*1024), 0.9, 0.999},
 		{"a ninth more samples", errorsOf("dgx-h100", 64, 72*1024), 0.9, 0.999},
-		{"48 GPUs", errorsOf("dgx-h100", 48, 48*1024), 0.5, 0.9},
+		{"48 GPUs", errorsOf("dgx-h100", 48, 48*1024), 0.6, 0.9},
+		{"twice the GPUs", errorsOf("dgx-h100", 128, 128*1024), 0.22, 0.35},
 		{"other GPUs", errorsOf("dgx-a100", 64, 64*1024), alike - 0.05, alike + 0.05},
 		{"four times the GPUs", errorsOf("dgx-h100", 256, 256*1024), -0.05, 0.05},
 		{"a quarter of the samples", errorsOf("dgx-h100", 64, 16*1024), -0.05, 0.05},
@@ -41,5 +42,9 @@ func TestNeighboursAreOffAlike(t *testing.T) {
 		if s := stat.StdDev(c.errors, nil); math.Abs(s-single) > 0.05*single {
 			t.Errorf("%s: spread %.4f, want %v", c.what, s, single)
 		}
+	}
+	of48, of96 := errorsOf("dgx-h100", 48, 48*1024), errorsOf("dgx-h100", 96, 96*1024)
+	if r := stat.Correlation(of48, of96, nil); !(r > 0.22 && r < 0.35) {
+		t.Errorf("48 and 96 GPUs: correlation %.3f, want that of 64 and 128", r)
 	}
 }

@@ -31,8 +31,8 @@ const alike = 0.6
 // Predictions with the same software share the common part point by point. Those of the same setting share
 // the whole error, so that a what-if of hardware is not blurred, and those of neighbours nearly all of it:
 // the single part is a field over the logarithms of the number of GPUs and of the batch of each, of which
-// settings twice as large share half at most, and those four times as large nothing. Published steps are off
-// in this way, too.
+// settings twice as large share little, and those four times as large nothing. Published steps are off in
+// this way, too: TestErrorsOfNeighboursAreAlike of sim/validation.
 func (j *Job) errors(n int) []float64 {
 	a := j.Hardware.System.Accuracy
 	if a == nil {
@@ -50,32 +50,37 @@ func (j *Job) errors(n int) []float64 {
 		single[k] = float64(math.Sqrt(alike)*ofModel[k]) + float64(math.Sqrt(1-alike)*ofDevice[k])
 	}
 	errors := make([]float64, n)
-	for rank, k := range ascending(single) { // the spread of a sum of few values is not exactly 1
+	// The spread of few sums is not exactly 1, so they only give the order.
+	for rank, k := range ascending(single) {
 		errors[k] = float64(a.Common*common[k]) + float64(a.Single*quantile(rank, n))
 	}
 	return errors
 }
 
 // field returns n values of a random field at a place of the plane. They have a standard normal distribution
-// at every place: a value is the weighted sum of independent ones at the four places with whole coordinates
-// around. So near places are correlated, those that are 1 apart by half at most, and those 2 apart are
-// independent.
+// at every place, and the correlation of two places follows from how far they are apart: 0.96 at a fifth,
+// 0.28 at 1 and 0 at 2 along one coordinate. A value is the weighted sum of independent ones at the four
+// corners of a cell around the place; every value has cells of its own.
 func field(name string, x, y float64, n int) []float64 {
+	corners := map[[2]float64][]float64{}
+	corner := func(at [2]float64) []float64 {
+		if corners[at] == nil {
+			corners[at] = normals(fmt.Sprint(name, " ", at[0], " ", at[1]), n)
+		}
+		return corners[at]
+	}
 	values := make([]float64, n)
-	squares := 0.0
-	for _, cx := range []float64{math.Floor(x), math.Floor(x) + 1} {
-		for _, cy := range []float64{math.Floor(y), math.Floor(y) + 1} {
-			weight := float64((1 - math.Abs(x-cx)) * (1 - math.Abs(y-cy)))
-			if weight == 0 {
-				continue
-			}
-			squares += float64(weight * weight)
-			for k, z := range normals(fmt.Sprint(name, " ", cx, " ", cy), n) {
-				values[k] += float64(weight * z)
+	r := rand.New(rand.NewPCG(sampleSeed, rng.Key(sampleSeed, "sim/predict/errors/cells")))
+	for k := range values {
+		atX, atY := x+r.Float64(), y+r.Float64()
+		squares := 0.0
+		for _, cx := range []float64{math.Floor(atX), math.Floor(atX) + 1} {
+			for _, cy := range []float64{math.Floor(atY), math.Floor(atY) + 1} {
+				weight := float64((1 - math.Abs(atX-cx)) * (1 - math.Abs(atY-cy)))
+				squares += float64(weight * weight)
+				values[k] += float64(weight * corner([2]float64{cx, cy})[k])
 			}
 		}
-	}
-	for k := range values {
 		values[k] /= math.Sqrt(squares)
 	}
 	return values

@@ -57,14 +57,14 @@ func newJSONColumns(names, separators []string) jsonColumns {
 // of a list with the separator of the column between them. Other members may be of any kind. Kinds,
 // if not nil, are noted.
 //
-// A line that is no object or no UTF-8, a column that is there twice and, unless kinds are noted, an object
-// within a column are bad rows. Fields may alias the line.
+// A line that is not an object or not UTF-8, a column that is there twice and, unless kinds are noted, an
+// object within a column are bad rows. Fields may alias the line.
 func (c *jsonColumns) split(line []byte, fields []string, kinds *jsonKinds) ([]string, *BadRow) {
 	if !json.Valid(line) { // which goes no deeper than 10,000 levels
 		return nil, BadRecord("no JSON: want an object in each line")
 	}
-	if !utf8.Valid(line) { // a text with escapes would have one character for all bytes that are none
-		return nil, BadRecord("no UTF-8, which JSON is: convert the file, as iconv does")
+	if !utf8.Valid(line) { // unquoting would turn all bytes that are not into one character
+		return nil, BadRecord("not UTF-8, which JSON is: convert the file, as iconv does")
 	}
 	s := jsonScanner{bytes.TrimLeft(line, blanks)}
 	if s.text[0] != '{' {

@@ -137,18 +137,18 @@ func (d *disk) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// A footer that claims more than the file, and a batch that claims what is not there, are refused.
+// A footer that claims more than the file is refused before anything is read of it.
 func TestClaimsOfAFooterAreChecked(t *testing.T) {
 	data, _ := sample(t)
 	end := len(data) - 10
 	whole := end - 8 // between the magic numbers
-	for length, valid := range map[int]bool{whole: true, whole + 1: false, math.MaxUint32: false} {
+	for length, fits := range map[int]bool{whole: true, whole + 1: false, math.MaxUint32: false} {
 		changed := bytes.Clone(data)
 		binary.LittleEndian.PutUint32(changed[end:], uint32(length))
 		asked := 0
 		_, err := arrow.Read(changed, func(lo, hi int) error { asked++; return nil })
 		// A length that fits is believed, and what it leads to is read.
-		if err == nil || (asked == 2) != valid {
+		if err == nil || (asked == 2) != fits {
 			t.Errorf("a footer of %d bytes, of %d: error %v after %d checks", length, whole, err, asked)
 		}
 	}
