@@ -174,6 +174,8 @@ func TestGoodputRefuses(t *testing.T) {
 		"--mtbf nn-worker":                     `--mtbf: "nn-worker"; want NAME=TIME`,
 		"--mtbf node=1h,node=2h":               "--mtbf: node is named twice",
 		"--gpus 20000":                         "20000 GPUs; want 1 to 16384",
+		"--spot 2":                             "--spot: 2; want more than 0 and at most 1",
+		"--spot 0.5 --dollars-per-gpu-hour 2":  "--spot and --dollars-per-gpu-hour: want one of the two",
 		"--restart -3s":                        "--restart: -3s; want 0 to 100 years",
 		"--length 0s":                          "--length: 0ns; want more than 0",
 		"--checkpoint-every never":             "--checkpoint-every: want an interval, or auto",

@@ -39,15 +39,15 @@ func (q *request) noteOfHosts(given func(string) bool) []string {
 		return nil
 	}
 	if full := float64(use.PS) / float64(use.PSHas); hosts > 1 && full > 0 && full < empty {
-		return []string{fmt.Sprintf("rows fill %s of the memory of the %d PS hosts of %s, whose whole price "+
-			"counts: sim plan --presets %s chooses the numbers of hosts", part(full), hosts, q.preset,
+		return []string{fmt.Sprintf("rows fill %s of the memory of the %d PS hosts of %s, whose whole "+
+			"price counts: sim plan --presets %s chooses the numbers of hosts", part(full), hosts, q.preset,
 			q.preset)}
 	}
 	return nil
 }
 
-// noteOfOverhead says where rows would not fit in the system's own tables. They count as those of this runtime
-// in every system.
+// noteOfOverhead says where rows would not fit in the system's own tables. In every system they count as
+// those of this runtime.
 func (q *request) noteOfOverhead() []string {
 	s := q.hardware.System
 	low, high := s.EmbeddingPS.Overhead.Range()

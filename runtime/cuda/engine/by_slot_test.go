@@ -160,6 +160,13 @@ func TestRowsBySlotInHybrid(t *testing.T) {
 			t.Errorf("%d ranks: %d row gradients", ranks, n)
 		}
 	}
+	fresh, none := bySlot(1), 0 // no batch is read before the gradients of the one before are applied
+	fresh.Training.Mode, fresh.Training.Staleness = job.Hybrid, &none
+	got, err := trainedOn(t, fresh, exectest.NewColumns(160, 16), train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameResult(t, "one rank without staleness", got, trained(t, bySlot(0), 1))
 }
 
 // A model goes on with the bits of a training without a pause, from and to: all rows on PSs, some slots on
