@@ -120,8 +120,8 @@ func TestSpotPaysBelowWhatGoodputSays(t *testing.T) {
 		share := fmt.Sprint(*taken.SpotPays)
 		spot := goodputOf(t, args+"--preempted-every 6h --spot "+share)
 		if got, want := *spot.DollarsPerGiga, *steady.DollarsPerGiga; math.Abs(got/want-1) > 0.005 {
-			t.Errorf("%s: $ %v for 10⁹ samples at %s of the price, on steady machines %v", cluster, got, share,
-				want)
+			t.Errorf("%s: $ %v for 10⁹ samples at %s of the price, on steady machines %v", cluster, got,
+				share, want)
 		}
 	}
 }
