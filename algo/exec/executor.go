@@ -198,7 +198,7 @@ func (e *Executor) SetHot(rows *shard.Hot) error {
 	}
 	before := n.plan
 	n.job.Rows.Hot.SetRows(rows)
-	n.plan = n.job.ShardPlan()
+	n.plan = n.job.PlanOf(n.schema)
 	if m.hot != nil {
 		if err := m.hot.replace(before, m.shards); err != nil {
 			return n.withAdvice(err)

@@ -149,8 +149,8 @@ func (j *Job) validateAges() error {
 			return fmt.Errorf("rows: %s does not go with hot rows, which come before the run and stay: "+
 				"leave out rows.hot", setting)
 		case j.HasRowsOnGPU():
-			return fmt.Errorf("rows: %s does not go with rows.placement = %s, which forgets no row and "+
-				"admits every id: leave one out", setting, RowsOnGPU)
+			return fmt.Errorf("rows: %s does not go with %s, which forgets no row and admits every "+
+				"id: leave one out", setting, j.gpuSetting())
 		}
 	}
 	return nil

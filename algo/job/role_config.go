@@ -81,8 +81,8 @@ func (j *Job) CheckProcesses() error {
 			"processes, kill one")
 	}
 	if j.SharesRowsOnGPUs() {
-		return fmt.Errorf("rows.placement = %s: %d ranks exchange their rows only where all are in one "+
-			"process; in several, set roles.ranks to 1", RowsOnGPU, j.Roles.Ranks)
+		return fmt.Errorf("%s: %d ranks exchange their rows only where all are in one process; in several, "+
+			"set roles.ranks to 1", j.gpuSetting(), j.Roles.Ranks)
 	}
 	return nil
 }

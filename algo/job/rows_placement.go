@@ -34,6 +34,14 @@ func (j *Job) wantsGPU() bool {
 		slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool { return s.Placement == RowsOnGPU })
 }
 
+// gpuSetting names the setting by which rows are on GPUs.
+func (j *Job) gpuSetting() string {
+	if j.Rows.Placement == RowsOnGPU {
+		return "rows.placement = " + RowsOnGPU
+	}
+	return "data.slots: placement = " + RowsOnGPU
+}
+
 // PSLimits returns rows.capacity and rows.memory as far as they are those of a PS: 0, which is no limit,
 // where they are those of a GPU, also for rows that a mode without ranks or another model has on the host.
 func (j *Job) PSLimits() (capacity int, memory unit.Bytes) {
@@ -142,10 +150,7 @@ func (j *Job) validateRowsOnGPU() error {
 	if err != nil {
 		return err
 	}
-	gpu := "rows.placement = " + RowsOnGPU
-	if j.Rows.Placement != RowsOnGPU {
-		gpu = "data.slots: placement = " + RowsOnGPU
-	}
+	gpu := j.gpuSetting()
 	switch rows := &j.Rows; {
 	case rule.Dense().Strategy != pace.Reduced:
 		return fmt.Errorf(gpu+" needs a mode whose rank updates rows and network in every step: use sync or "+

@@ -48,9 +48,9 @@ func TestServerWritesNothing(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(program, content, 0o755)
 	}
-	for _, one := range []string{folder, filepath.Dir(folder)} {
+	for _, above := range []string{folder, filepath.Dir(folder)} {
 		if err == nil {
-			err = os.Chmod(one, 0o755)
+			err = os.Chmod(above, 0o755)
 		}
 	}
 	if err != nil {

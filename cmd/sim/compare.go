@@ -147,33 +147,16 @@ func quoted(words []string) string {
 	return strings.Join(all, " ")
 }
 
-// Bounds of the points of a comparison that names no number, and the events that all its simulations may have
-// together: about what two cores simulate in ten seconds.
-const (
-	pairedMost   = 64
-	pairedFew    = 16 // from fewer, intervals mean little
-	pairedLeast  = 8
-	pairedEvents = 6_000_000
-)
-
-// pairedPoints returns how many points can be simulated with a number of events in all, if one point has
-// events. It is the same on any machine.
-func pairedPoints(all, events int64) int {
-	return int(min(pairedMost, max(pairedLeast, all/max(1, events))))
-}
-
 // predict predicts all sides at the same points.
 func (x *sidesCompared) predict(progress *cli.Progress) error {
 	ctx := context.Background()
 	var events int64
 	for _, s := range x.sides {
-		o := s.predictions()
-		o.Samples = 0
-		r, err := predict.Run(ctx, s.job, o)
+		n, err := simulatedEvents(ctx, s.job, s.predictions())
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		events += r.Mid.Events
+		events += n
 	}
 	if x.samples = x.sides[0].samples; x.samples == 0 {
 		x.samples = pairedPoints(pairedEvents, events)
@@ -285,8 +268,8 @@ func (s *variant) title() string {
 	return text + "."
 }
 
-// unpriced reports whether a flag or parameter changes hardware and no price.
-func unpriced(name string) bool {
+// hasNoPrice reports whether a flag or parameter changes hardware and no price.
+func hasNoPrice(name string) bool {
 	if strings.HasSuffix(name, cost.PriceSetting) || strings.HasSuffix(name, ".count") {
 		return false
 	}
@@ -298,12 +281,12 @@ func unpriced(name string) bool {
 // unpriced returns the flags and parameters of a configuration that change hardware and no price.
 func (s *variant) unpriced() (all []string) {
 	for _, setting := range s.set {
-		if name, _, _ := strings.Cut(setting, "="); unpriced(name) {
+		if name, _, _ := strings.Cut(setting, "="); hasNoPrice(name) {
 			all = append(all, setting)
 		}
 	}
 	for name, value := range s.own {
-		if unpriced(name) {
+		if hasNoPrice(name) {
 			all = append(all, name+"="+value)
 		}
 	}
@@ -324,19 +307,14 @@ func (x *sidesCompared) priceNote() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s costs an hour what %s costs: the price of what differs is not known. --set "+
-		"server.dollars-per-hour=DOLLARS in a configuration gives it.", strings.Join(names, " and "),
+	return fmt.Sprintf("An hour of %s costs what one of %s costs: the price of what differs is not known. "+
+		"--set server.dollars-per-hour=DOLLARS in a configuration gives it.", strings.Join(names, " and "),
 		first.name)
 }
 
 // writeRatio writes what one configuration is against the first.
 func (x *sidesCompared) writeRatio(w io.Writer, s, first *variant) {
-	line := func(name, format string, args ...any) {
-		const columns = 15
-		text := cli.WrapAt(fmt.Sprintf(format, args...), strings.Repeat(" ", columns), columns,
-			cli.TextColumns(w))
-		fmt.Fprintf(w, "%-*s%s\n", columns, name, text)
-	}
+	line := labelled(w, 15)
 	pair := s.name + " / " + first.name
 	one := func(name string, p *predict.Paired, above float64, better string, decides []predict.Effect) {
 		line(name, "%s (%s to %s); %s is %s at %.0f %% of the points", digits(p.Ratio),

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // comparisonOf runs "sim compare" with --json.
@@ -53,12 +52,7 @@ func TestComparisonFits80Columns(t *testing.T) {
 	if code != 0 {
 		t.Fatal(stderr.String())
 	}
-	for line := range strings.Lines(stdout.String()) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 &&
-			!strings.Contains(line, ": go run ") {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
+	checkColumns(t, "compare", stdout.String())
 }
 
 // Without --samples there are as many points as can be simulated in some seconds, the same on any machine.

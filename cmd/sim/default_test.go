@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // The table of the default cluster has at most 80 columns, and its last lines name three questions, whose
@@ -14,11 +13,7 @@ func TestTheTableOfTheDefaultCluster(t *testing.T) {
 	if code := run([]string{"--samples", "1"}, &stdout, &stderr); code != 0 {
 		t.Fatal(stderr.String())
 	}
-	for line := range strings.Lines(stdout.String()) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
+	checkColumns(t, "sim", stdout.String())
 	for _, row := range []string{"sync               1 ", "hybrid            32 ", "async-average     32 "} {
 		if !strings.Contains(stdout.String(), "\n"+row) {
 			t.Errorf("no row %q", row)

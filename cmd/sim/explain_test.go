@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"tandem/sim/predict"
 )
@@ -80,12 +79,7 @@ func TestExplanationFits80Columns(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("%s: %s", args, messages)
 		}
-		for line := range strings.Lines(out) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 &&
-				!strings.HasPrefix(line, "To repeat") {
-				t.Errorf("%s: %d columns: %s", args, n, line)
-			}
-		}
+		checkColumns(t, args, out)
 		for flag, file := range map[string]string{"--gantt ": svg, "--report ": page} {
 			text, err := os.ReadFile(file)
 			if err != nil || !strings.Contains(string(text), "gantt series") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -43,9 +44,9 @@ optimizers and network, from --disk and the network cards.
 The report has the useful samples a second with the interval over trainings and
 over what is not known of the speed, what the lost time went into, the best
 interval between checkpoints and how flat the optimum is, beside Young's and
-Daly's formulas. With --preempted-every it says at which share of the price on
-demand, which --spot takes, machines that are taken away pay. --json prints one
-object, whose shares are parts of the time.
+Daly's formulas. With --preempted-every it says below which share of the price
+on demand machines that are taken away are worth it; --spot says which you pay.
+--json prints one object, whose shares are parts of the time.
 ` + common
 
 const goodputExamples = `  go run ./cmd/sim goodput
@@ -106,7 +107,7 @@ func (x *failures) register(fs *pflag.FlagSet) {
 	fs.TextVar(&x.preempted, "preempted-every", unit.Tick(0), "let each machine with GPUs be taken away "+
 		"after this mean `TIME`, as spot instances are (default: never)")
 	cli.DefaultInText(fs, "preempted-every")
-	fs.Float64Var(&x.spot, "spot", 1, "pay this `SHARE` of the price of GPUs and their servers")
+	registerSpot(fs, &x.spot)
 	fs.TextVar(&x.every, "checkpoint-every", train.Saving{Auto: true}, "save the model at this `INTERVAL`, "+
 		"as 10min or \"500 steps\", or auto for the best")
 	fs.StringSliceVar(&x.policy, "recover", []string{byCheckpoint}, "recover by this `POLICY`: checkpoint, "+
@@ -159,9 +160,6 @@ func (q *request) checkFailures(given func(string) bool) error {
 	case !(x.replay >= 0 && x.replay <= 100):
 		return cli.UsageError("0.2 is a fifth of the time of training", "--replay: %v; want 0 to 100",
 			x.replay)
-	case !(x.spot > 0 && x.spot <= 1):
-		return cli.UsageError("0.4 is two fifths of the price on demand",
-			"--spot: %v; want more than 0 and at most 1", x.spot)
 	case given("spot") && given("dollars-per-gpu-hour"):
 		return cli.UsageError("leave --spot out, and give what you pay",
 			"--spot and --dollars-per-gpu-hour: want one of the two")
@@ -181,7 +179,7 @@ func (q *request) checkFailures(given func(string) bool) error {
 			return err
 		}
 	}
-	return q.checkBetween()
+	return cmp.Or(checkSpot(x.spot), q.checkBetween())
 }
 
 // by reports whether a policy is among those of recovery.
@@ -252,11 +250,8 @@ func (q *request) checkBetween() error {
 	return nil
 }
 
-// preempted ends the name of a failure of machines that are taken away.
-const preempted = " preempted"
-
-// kinds returns the failures of a job.
-func (q *request) kinds(j *predict.Job) (kinds []goodput.Kind, err error) {
+// kinds returns the failures of a job whose machines with GPUs are taken away after a mean time; 0: never.
+func (q *request) kinds(j *predict.Job, preempted unit.Tick) (kinds []goodput.Kind, err error) {
 	x := &q.failures
 	victims, err := goodput.Victims(j, goodput.Means{RedoLogs: x.by(byLog), Ranks: x.by(byRanks)})
 	if err != nil {
@@ -276,9 +271,9 @@ func (q *request) kinds(j *predict.Job) (kinds []goodput.Kind, err error) {
 			kinds = append(kinds, goodput.Kind{Name: v.Label(), Count: v.Count, Between: between,
 				Consequence: v.Consequence, Restart: restart})
 		}
-		if v.Name == goodput.Node && v.GPUs && x.preempted > 0 {
-			kinds = append(kinds, goodput.Kind{Name: v.Label() + preempted, Count: v.Count,
-				Between: x.preempted, Consequence: v.Consequence, Restart: restart})
+		if v.Name == goodput.Node && v.GPUs && preempted > 0 {
+			kinds = append(kinds, goodput.Kind{Name: v.Label() + " preempted", Count: v.Count,
+				Between: preempted, Consequence: v.Consequence, Restart: restart})
 		}
 	}
 	for _, text := range x.mtbf {

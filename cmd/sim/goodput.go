@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,14 +30,14 @@ type failingReport struct {
 	price    *float64 // dollars an hour; nil if not known
 	onDemand *float64 // without --spot
 	noPrice  string   // why it is not known
-	pays     *float64 // share of the price below which machines that are taken away pay; nil: not known
+	pays     *float64 // share of the price below which spot machines are worth it; nil: not known
 }
 
 // reportGoodput predicts a training that fails, and writes the report.
 func (q *request) reportGoodput(w, say io.Writer, given func(string) bool, progress *cli.Progress) error {
 	d := &failingReport{request: q, given: given, start: time.Now(),
 		job: q.question(q.modes[0], q.gpus[0])}
-	kinds, err := q.kinds(d.job)
+	kinds, err := q.kinds(d.job, q.failures.preempted)
 	if err != nil {
 		return err
 	}
@@ -48,10 +47,7 @@ func (q *request) reportGoodput(w, say io.Writer, given func(string) bool, progr
 		return err
 	}
 	d.onDemand, d.noPrice = q.dollarsPerHour(d.job)
-	spot := *d.job
-	spot.Hardware = d.job.Hardware.Clone()
-	spot.Hardware.PayShare(q.failures.spot)
-	d.price, _ = q.dollarsPerHour(&spot)
+	d.price = d.priceAt(q.failures.spot)
 	if d.plan, d.size, err = q.plan(d, kinds); err != nil {
 		return err
 	}
@@ -103,21 +99,29 @@ func (d *failingReport) simulate() (err error) {
 		}
 	}
 	d.estimate = goodput.Simulations(p, q.seed, d.trainings(p.Every))
-	d.setPays()
-	return nil
+	return d.setPays()
+}
+
+// priceAt returns the dollars an hour where a share is paid for GPUs and their servers; nil if not known.
+func (d *failingReport) priceAt(share float64) *float64 {
+	j := *d.job
+	j.Hardware = d.job.Hardware.Clone()
+	j.Hardware.PayShare(share)
+	price, _ := d.request.dollarsPerHour(&j)
+	return price
 }
 
 // setPays finds the share of the price of GPUs and their servers at which a sample costs as much as on
 // machines that nothing takes away, with the best interval of those.
-func (d *failingReport) setPays() {
+func (d *failingReport) setPays() (err error) {
 	q := d.request
 	if q.failures.preempted == 0 || d.onDemand == nil || q.dollars > 0 {
-		return
+		return nil
 	}
 	steady := *d.plan
-	steady.Kinds = slices.DeleteFunc(slices.Clone(d.plan.Kinds), func(k goodput.Kind) bool {
-		return strings.HasSuffix(k.Name, preempted)
-	})
+	if steady.Kinds, err = q.kinds(d.job, 0); err != nil {
+		return err
+	}
 	share := 0.0
 	if q.failures.by(byNothing) {
 		share = goodput.Simulations(&steady, q.seed, d.trainings(0)).Share
@@ -125,16 +129,14 @@ func (d *failingReport) setPays() {
 		points, best := goodput.Best(&steady, q.seed, d.trainings(d.plan.Every))
 		share = points[best].Share
 	}
-	free := *d.job
-	free.Hardware = d.job.Hardware.Clone()
-	free.Hardware.PayShare(0)
-	others, _ := q.dollarsPerHour(&free) // of hosts without GPUs
+	others := d.priceAt(0) // of hosts without GPUs
 	if share == 0 || *d.onDemand == *others {
-		return
+		return nil
 	}
 	worth := *d.onDemand * d.estimate.Share / share
 	pays := max(0, (worth-*others)/(*d.onDemand-*others))
 	d.pays = &pays
+	return nil
 }
 
 // rates returns the useful samples a second of trainings: of all, and the 1st and 99th percentile over
@@ -202,11 +204,7 @@ func (d *failingReport) writeText(w io.Writer) error {
 	cli.Paragraph(w, fmt.Sprintf("%s, %s on %s: %s.", d.job.Name, q.modes[0], q.units(d.job.Roles.Ranks),
 		q.where()), "  ")
 	fmt.Fprintln(w)
-	line := func(name, format string, args ...any) {
-		const columns = 12
-		text := cli.WrapAt(fmt.Sprintf(format, args...), strings.Repeat(" ", columns), columns, 80)
-		fmt.Fprintf(w, "%-*s%s\n", columns, name, strings.TrimSpace(text))
-	}
+	line := labelled(w, 12)
 	mean, low, high := d.rates()
 	line("ideal", "%s samples/s, if nothing fails and nothing is saved", rate(d.Mid.Throughput))
 	least, most := goodput.Range(e.Shares)
@@ -248,9 +246,10 @@ func (d *failingReport) writeCost(w io.Writer, line func(name, format string, ar
 	switch {
 	case d.pays == nil:
 	case *d.pays == 0:
-		line("", "machines that are taken away so often pay at no price")
+		line("", "machines that are taken away so often are worth it at no price")
 	default:
-		line("", "machines that are taken away so often pay below %s of the price on demand", part(*d.pays))
+		line("", "machines that are taken away so often are worth it below %s of the price on demand",
+			part(*d.pays))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"tandem/algo/unit"
 	"tandem/runtime/member"
@@ -120,12 +119,7 @@ func TestGoodputReport(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("%s: exit %d: %s", args, code, said)
 		}
-		for line := range strings.Lines(out) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 &&
-				!strings.HasPrefix(line, "To repeat") {
-				t.Errorf("%s: %d columns: %s", args, n, line)
-			}
-		}
+		checkColumns(t, args, out)
 		if again, _, _ := goodputText(args); again != out {
 			t.Errorf("%s: not the same again:\n%s\n%s", args, out, again)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/sim/cost"
+	"tandem/sim/predict"
 	"tandem/sim/preset"
 )
 
@@ -24,37 +25,37 @@ func (q *request) noteOfBatch(given func(string) bool) (notes []string) {
 	return notes
 }
 
-// noteOfHosts says that the hosts of a cluster were bought for larger tables than those of the model.
-func (q *request) noteOfHosts(given func(string) bool) []string {
+// notesOfPSs says what memory of PSs does not say by itself, of a question about one model on a cluster with
+// PSs.
+func (q *request) notesOfPSs(given func(string) bool) (notes []string) {
+	if q.net == nil || !q.kind.one() || q.graph() || q.cluster == thisMachine {
+		return nil
+	}
+	j := q.question(q.modes[0], slices.Max(q.gpus))
+	use := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, &j.Workload)
 	chosen := func(setting string) bool { return strings.HasPrefix(setting, "embedding-ps.count=") }
-	if !given("preset") || preset.IsFile(q.preset) || slices.ContainsFunc(q.set, chosen) {
-		return nil
+	if given("preset") && !preset.IsFile(q.preset) && !slices.ContainsFunc(q.set, chosen) {
+		notes = q.noteOfHosts(j, &use)
 	}
+	return append(notes, noteOfOverhead(j, &use)...)
+}
+
+// noteOfHosts says that the PS hosts of a preset were bought for larger tables than those of the model.
+func (q *request) noteOfHosts(j *predict.Job, use *cost.Memory) []string {
 	const empty = 0.1
-	use, hosts := q.psMemory()
-	if hosts == 0 {
+	hosts, full := j.Hardware.EmbeddingPSs.Count.Mid, float64(use.PS)/float64(use.PSHas)
+	if price, _ := q.dollarsPerHour(j); price == nil || hosts < 2 || full == 0 || full >= empty {
 		return nil
 	}
-	if price, _ := q.dollarsPerHour(q.question(q.modes[0], slices.Max(q.gpus))); price == nil {
-		return nil
-	}
-	if full := float64(use.PS) / float64(use.PSHas); hosts > 1 && full > 0 && full < empty {
-		return []string{fmt.Sprintf("rows fill %s of the memory of the %d PS hosts of %s, whose whole "+
-			"price counts: sim plan --presets %s chooses the numbers of hosts", part(full), hosts, q.preset,
-			q.preset)}
-	}
-	return nil
+	return []string{fmt.Sprintf("rows fill %s of the memory of the %d PS hosts of %s, whose whole price "+
+		"counts: sim plan --presets %s chooses the numbers of hosts", part(full), hosts, q.preset, q.preset)}
 }
 
 // noteOfOverhead says where rows would not fit in the system's own tables. In every system they count as
 // those of this runtime.
-func (q *request) noteOfOverhead() []string {
-	s := q.hardware.System
+func noteOfOverhead(j *predict.Job, use *cost.Memory) []string {
+	s := j.Hardware.System
 	low, high := s.EmbeddingPS.Overhead.Range()
-	use, hosts := q.psMemory()
-	if hosts == 0 {
-		return nil
-	}
 	own := use.WithOverhead(low)
 	if own <= use.PSHas {
 		return nil
@@ -62,17 +63,6 @@ func (q *request) noteOfOverhead() []string {
 	return []string{fmt.Sprintf("rows count as those of this runtime; in the tables of %s itself they take "+
 		"%v to %v each beside values and state, and would not fit: at least %v on a PS host of %v", s.Name,
 		low, high, own, use.PSHas)}
-}
-
-// psMemory returns the memory that a question about one model on a cluster with PSs takes, and the number of
-// their hosts; 0 of another question.
-func (q *request) psMemory() (use cost.Memory, hosts int) {
-	if q.net == nil || !q.kind.one() || q.graph() || q.cluster == thisMachine {
-		return use, 0
-	}
-	j := q.question(q.modes[0], slices.Max(q.gpus))
-	h := j.Hardware
-	return cost.MemoryUse(h.Resolve(), &j.Job, j.Layout, &j.Workload), h.EmbeddingPSs.Count.Mid
 }
 
 // noteOfPart says that a part of a server is priced as its accelerators beside a whole host.
@@ -91,7 +81,7 @@ func (q *request) noteOfPart() []string {
 
 // notesOfGPURows returns what a user might not expect of rows on GPUs.
 func (q *request) notesOfGPURows() (notes []string) {
-	if !q.job.HasRowsOnGPU() {
+	if !q.job.HasRowsOnGPU() || q.job.MixesPlacements() { // which has no price
 		return nil
 	}
 	if name := q.hardware.System.Name; name != ownSystem {

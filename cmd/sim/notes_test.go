@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // said runs sim and returns what it wrote.
@@ -79,17 +78,7 @@ func TestComparisonsSayWhatHasNoPrice(t *testing.T) {
 // Reports of one prediction have at most 80 columns, but for commands.
 func TestPredictionFits80Columns(t *testing.T) {
 	for _, args := range []string{"--preset dgx-h100 --model criteo", "--preset persia-gcp --gpus 8"} {
-		var stdout, stderr bytes.Buffer
-		if code := run(append([]string{"run", "--samples", "2"}, strings.Fields(args)...), &stdout,
-			&stderr); code != 0 {
-			t.Fatal(stderr.String())
-		}
-		for line := range strings.Lines(stdout.String()) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 &&
-				!strings.HasPrefix(line, "To repeat") {
-				t.Errorf("%d columns: %s", n, line)
-			}
-		}
+		checkColumns(t, args, runText(t, args+" --samples 2"))
 	}
 }
 

@@ -121,7 +121,7 @@ func (x *planning) register(fs *pflag.FlagSet) {
 		"keep embedding rows in this `FORMAT`: fp32, fp16 or bf16 (default: the model's)")
 	fs.StringArrayVar(&x.set, "set", nil,
 		"give a parameter a value, `NAME=VALUE`, as in sim run; may be repeated")
-	fs.Float64Var(&x.spot, "spot", 1, "pay this `SHARE` of the price of GPUs and their servers")
+	registerSpot(fs, &x.spot)
 	fs.IntVar(&x.samples, "samples", 0,
 		"simulate this many points of what is not known (default: 64, or down to 8 if simulations are long)")
 	fs.StringVar(&x.out, "out", "",
@@ -157,7 +157,7 @@ type option struct {
 	job        *predict.Job
 	whole      *predict.Prediction
 	rates      []float64 // at the sampled points, as Found.Throughput
-	costs      []float64 // at the sampled points; +Inf where it is too slow
+	costs      []float64 // at the sampled points, also where it is too slow
 	cheapest   float64   // part of the points at which it is the cheapest
 	enough     float64   // part of the points at which it is fast enough
 }
@@ -267,7 +267,7 @@ func (d *planned) setOwnModel(c *predict.Choice, folder string, given func(strin
 	if err != nil {
 		return err
 	}
-	if err := cost.CheckPlacements(&j); err != nil {
+	if err := cost.CheckPriced(&j); err != nil {
 		return err
 	}
 	if j.HasRowsOnGPU() {
@@ -321,9 +321,6 @@ func (d *planned) check(given func(string) bool) error {
 	switch {
 	case given("budget") && !(d.budget > 0):
 		return cli.UsageError("see --help", "--budget: %v; want more than 0 dollars", d.budget)
-	case !(d.spot > 0 && d.spot <= 1):
-		return cli.UsageError("0.4 is two fifths of the price on demand",
-			"--spot: %v; want more than 0 and at most 1", d.spot)
 	case d.mostGPUs < 1 || d.mostGPUs > planGPUsMost:
 		return cli.UsageError("simulations of more take minutes each: sim run makes one",
 			"--most-gpus: %d; want 1 to %d", d.mostGPUs, planGPUsMost)
@@ -340,7 +337,21 @@ func (d *planned) check(given func(string) bool) error {
 		return cli.UsageError("leave the flag out for its default",
 			"--presets and --accelerators need at least one value")
 	}
-	return nil
+	return checkSpot(d.spot)
+}
+
+// registerSpot declares the flag of the part of the price of GPUs and their servers that is paid.
+func registerSpot(fs *pflag.FlagSet, share *float64) {
+	fs.Float64Var(share, "spot", 1, "pay this `SHARE` of the price of GPUs and their servers")
+}
+
+// checkSpot refuses what no part of a price can be.
+func checkSpot(share float64) error {
+	if share > 0 && share <= 1 {
+		return nil
+	}
+	return cli.UsageError("0.4 is two fifths of the price on demand",
+		"--spot: %v; want more than 0 and at most 1", share)
 }
 
 // setNeed sets the throughput that is needed: 0 for any.
@@ -428,11 +439,11 @@ func (d *planned) predictFront(found []*plan.Found, progress *cli.Progress) erro
 		if o.job, err = d.space.Job(f.Place); err != nil {
 			return err
 		}
-		r, err := predict.Run(ctx, o.job, predict.Options{Seed: plan.Seed})
+		n, err := simulatedEvents(ctx, o.job, predict.Options{Seed: plan.Seed})
 		if err != nil {
 			return err
 		}
-		events += r.Mid.Events
+		events += n
 		d.front = append(d.front, o)
 	}
 	if d.samples == 0 {
@@ -462,14 +473,14 @@ func (d *planned) predictFront(found []*plan.Found, progress *cli.Progress) erro
 // keepFront leaves the clusters out that the sampled points show to be too slow, if others are left, or no
 // faster than a cheaper one, and sorts by cost. The search knew them only at the middle of what is not known.
 func (d *planned) keepFront() {
-	slow := func(o *option) bool { return o.Throughput < d.need }
-	if !slices.ContainsFunc(d.front, func(o *option) bool { return !slow(o) }) {
-		slow = func(*option) bool { return false }
+	need := d.need
+	if !slices.ContainsFunc(d.front, func(o *option) bool { return o.Throughput >= need }) {
+		need = 0
 	}
 	slices.SortStableFunc(d.front, func(a, b *option) int { return cmp.Compare(a.Cost, b.Cost) })
 	fastest := 0.0
 	d.front = slices.DeleteFunc(d.front, func(o *option) bool {
-		if slow(o) || o.Throughput <= fastest {
+		if o.Throughput < need || o.Throughput <= fastest {
 			return true
 		}
 		fastest = o.Throughput

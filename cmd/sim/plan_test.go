@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // planText runs "sim plan".
@@ -46,12 +45,7 @@ func TestPlanOfSomeClusters(t *testing.T) {
 	if code != 0 {
 		t.Fatal(messages)
 	}
-	for line := range strings.Lines(out) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 &&
-			!strings.HasPrefix(line, "To repeat") {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
+	checkColumns(t, args, out)
 }
 
 // What a plan without an answer calls enough is enough.

@@ -507,3 +507,12 @@ func (q *request) published(r *result) []reference {
 	}
 	return list
 }
+
+// labelled returns a function that writes a line behind a name in a number of columns, and wraps it there.
+func labelled(w io.Writer, columns int) func(name, format string, args ...any) {
+	return func(name, format string, args ...any) {
+		text := cli.WrapAt(fmt.Sprintf(format, args...), strings.Repeat(" ", columns), columns,
+			cli.TextColumns(w))
+		fmt.Fprintf(w, "%-*s%s\n", columns, name, text)
+	}
+}

@@ -177,7 +177,7 @@ func (p *program) settle(q *request, given func(string) bool) error {
 		q.gpus = []int{1, 2, 4}[:min(3, len(q.gpus))]
 	}
 	q.notes = slices.Concat(q.notes, q.withoutEffect(given), q.noteOfBatch(given),
-		q.noteOfHosts(given), q.noteOfOverhead(), q.noteOfPart())
+		q.notesOfPSs(given), q.noteOfPart())
 	if cards := q.hardware.Server.NetworkCards.Mid; q.network != "" && cards > 1 {
 		q.notes = append(q.notes, fmt.Sprintf("--network is the rate of one network card: a server has %d, "+
 			"with %v together", cards, q.hardware.Server.Network.Mid))

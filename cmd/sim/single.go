@@ -392,12 +392,7 @@ func (d *detailed) writeText(w io.Writer) error {
 		fmt.Fprintf(w, "Mode settings: %s.\n", own)
 	}
 	fmt.Fprintln(w)
-	line := func(name, format string, args ...any) {
-		const columns = 13
-		text := cli.WrapAt(fmt.Sprintf(format, args...), strings.Repeat(" ", columns), columns,
-			cli.TextColumns(w))
-		fmt.Fprintf(w, "%-*s%s\n", columns, name, text)
-	}
+	line := labelled(w, 13)
 	line("throughput", "%s samples/s", rate(r.Throughput))
 	if d.Interval != nil {
 		line("", "%s to %s over %d points of what is not known (1st to 99th percentile)",
@@ -427,8 +422,8 @@ func (d *detailed) writeText(w io.Writer) error {
 		name = ""
 	}
 	if r.Roles != nil && !d.job.HasRowsOnGPU() && q.cluster != thisMachine {
-		u := cost.MemoryUse(d.job.Hardware.Resolve(), &d.job.Job, d.job.Layout, &d.job.Workload)
-		line("memory", "%v of %v on a PS host, %v of %v on a GPU", u.PS, u.PSHas, u.GPU, u.GPUHas)
+		use := cost.MemoryUse(d.job.Hardware.Resolve(), &d.job.Job, d.job.Layout, &d.job.Workload)
+		line("memory", "%v of %v on a PS host, %v of %v on a GPU", use.PS, use.PSHas, use.GPU, use.GPUHas)
 	}
 	if d.efficiency != nil && d.base < d.job.Roles.Ranks {
 		without := q.job.Disturbances()

@@ -387,20 +387,24 @@ func (g *grid) points() (int, error) {
 		return 0, overError(err)
 	}
 	for i := range all {
-		s, err := g.side(all[(len(all)/2+i)%len(all)])
-		if err == nil {
-			o := s.predictions()
-			o.Samples = 0
-			var p *predict.Prediction
-			if p, err = predict.Run(context.Background(), s.question(s.modes[0], s.gpus[0]), o); err == nil {
-				return pairedPoints(pairedEvents, int64(len(all))*p.Mid.Events), nil
-			}
-		}
-		if !isRefusal(err) {
+		events, err := g.eventsAt(all[(len(all)/2+i)%len(all)])
+		switch {
+		case err == nil:
+			return pairedPoints(pairedEvents, int64(len(all))*events), nil
+		case !isRefusal(err):
 			return 0, err
 		}
 	}
 	return pairedLeast, nil
+}
+
+// eventsAt returns the events of one simulation of a point.
+func (g *grid) eventsAt(values []string) (int64, error) {
+	s, err := g.side(values)
+	if err != nil {
+		return 0, err
+	}
+	return simulatedEvents(context.Background(), s.question(s.modes[0], s.gpus[0]), s.predictions())
 }
 
 // row predicts a point.

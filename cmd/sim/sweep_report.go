@@ -169,7 +169,7 @@ func (g *grid) priceNote(rows []sweep.Row) string {
 	}
 	var names []string
 	for _, a := range g.axes {
-		if unpriced(a.Name) && g.flags.dollars == 0 {
+		if hasNoPrice(a.Name) && g.flags.dollars == 0 {
 			names = append(names, a.Name)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"tandem/sim/cost"
 	"tandem/sim/device"
@@ -106,12 +105,7 @@ func TestASweepSaysWhatIsEnough(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("%s: %s", args, said)
 		}
-		for line := range strings.Lines(out) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 &&
-				!strings.HasPrefix(line, "To repeat") {
-				t.Errorf("%s: %d columns: %s", args, n, line)
-			}
-		}
+		checkColumns(t, args, out)
 		if strings.Contains(args, "1..8*2") && !strings.Contains(out, "Enough: embedding-ps.count = ") {
 			t.Errorf("%s:\n%s", args, out)
 		}

@@ -26,8 +26,8 @@ type rowStore struct {
 	Waiting          int     `json:"waiting_ids,omitempty"`       // without rows, whose steps are counted
 	WaitingBytes     int64   `json:"waiting_bytes,omitempty"`     // of these
 	applied          int     // gradients that found their row
-	// GPUs are those that have rows. Bytes includes that of a copy of theirs then, and PSRows and PSBytes are
-	// what PSs have, if the job places rows by slot.
+	// GPUs are those that have rows. Bytes then includes a copy of their rows in the memory of the host.
+	// PSRows and PSBytes are what PSs have, if the job places rows by slot.
 	GPUs    []gpu `json:"gpus,omitempty"`
 	PSRows  int   `json:"ps_rows,omitempty"`
 	PSBytes int64 `json:"ps_bytes,omitempty"`

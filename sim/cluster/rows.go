@@ -17,7 +17,7 @@ func checkRowsOnGPU(h *cost.Hardware, t *job.Job, numerics bool) error {
 	switch {
 	case !t.HasRowsOnGPU():
 	case t.MixesPlacements():
-		return fmt.Errorf("cluster: %w", cost.CheckPlacements(t))
+		return fmt.Errorf("cluster: %w", cost.CheckPriced(t))
 	case numerics:
 		return fmt.Errorf("cluster: rows.placement = %s: a simulated training computes on processors: set "+
 			"rows.placement to %s, or train with cmd/train", job.RowsOnGPU, job.RowsOnPSs)

@@ -57,9 +57,9 @@ type rowsOfRank struct {
 	ownPasses, askedPasses int // of the sorts of own and asked
 }
 
-// CheckPlacements returns an error if a job has the rows of some slots on GPUs and those of others on PSs,
+// CheckPriced returns an error if a job has the rows of some slots on GPUs and those of others on PSs,
 // which has no price.
-func CheckPlacements(t *job.Job) error {
+func CheckPriced(t *job.Job) error {
 	if !t.MixesPlacements() {
 		return nil
 	}

@@ -21,7 +21,7 @@ const tenth = 1.1
 // Sensitivities improves every group of parameters by a tenth, one group at a time with all other parameters
 // at the middle of their ranges, and returns the changes of the throughput, the largest first. A parameter of
 // which more is better is multiplied by 1.1, others are divided by 1.1. Tables stay where they are, and the
-// runs are without faults. Cost: one simulation a group, and two.
+// runs are without faults. Cost: one simulation a group, and two more.
 func Sensitivities(ctx context.Context, j *Job, o Options) ([]Sensitivity, error) {
 	healthy := *j
 	healthy.Faults = fault.Plan{}
