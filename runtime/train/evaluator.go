@@ -79,12 +79,12 @@ func (e *evaluator) beforeStep(steps int, state evaluation.State) error {
 	if !due || steps == e.begin || steps <= e.step { // training may have begun again before a point
 		return nil
 	}
-	e.last = now
-	e.plan(steps)
 	shot, err := e.evaluation.Snapshot(state)
 	if err != nil {
-		return err
+		return err // due again when the step is trained again
 	}
+	e.last = now
+	e.plan(steps)
 	e.predicting.Store(true)
 	e.pending <- pendingPoint{e.newPoint(steps, now), e.evaluation, shot}
 	return nil

@@ -242,6 +242,43 @@ func TestEvaluationDoesNotWaitForRows(t *testing.T) {
 	}
 }
 
+// gone is a state whose rows cannot be read.
+type gone struct{ evaluation.State }
+
+func (gone) ReadRows(int, []uint64, []float32) error { return errors.New("a PS is lost") }
+
+// A point before which a process is lost is taken when its step is trained again.
+func TestPointOfALossIsTakenWhenItsStepIsTrainedAgain(t *testing.T) {
+	r, training := newRows(64*8, 64, 4, 1), small(job.Sync, 1)
+	training.Training.EvaluateEvery.Steps = 2
+	executor, err := exec.New(training, r, backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := executor.Model()
+	e := newEvaluator(&training, r, r.all, model.NewTestSet(r.all), 0, func(evaluation.Point) {})
+	for step := range 4 {
+		if err := e.beforeStep(step, model); err != nil {
+			t.Error(err)
+		}
+	}
+	if e.beforeStep(4, gone{model}) == nil {
+		t.Error("the rows of a PS that is lost were read")
+	}
+	for step := 1; step < 8; step++ { // again from a checkpoint of step 1
+		if err := e.beforeStep(step, model); err != nil {
+			t.Error(err)
+		}
+	}
+	var steps []int
+	for _, p := range e.close() {
+		steps = append(steps, p.Step)
+	}
+	if !slices.Equal(steps, []int{2, 4, 6}) {
+		t.Errorf("points of steps %v, want 2, 4 and 6", steps)
+	}
+}
+
 // slow is a source whose batches take a millisecond to read.
 type slow struct{ *rows }
 
