@@ -154,7 +154,7 @@ func train(t *testing.T, s *setting, seed uint64) *run {
 	if c.executor, err = exec.New(training, source, backend.Backend{}); err != nil {
 		t.Fatal(err)
 	}
-	if c.cfg, err = training.RoleConfig(c.executor.Model().Layout(), source.Steps()); err != nil {
+	if c.cfg, err = training.RoleConfig(c.executor.Model().Layout(), 0, source.Steps()); err != nil {
 		t.Fatal(err)
 	}
 	r := &run{source: source, start: &modelState{networks: c.networks(s)}}

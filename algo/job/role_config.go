@@ -13,12 +13,12 @@ import (
 // ten times what an answer takes on one machine, and a fiftieth of the 5 s that a step may take.
 const faultRetry = 100 * unit.Millisecond
 
-// RoleConfig returns what the roles of a job agree on, for a network of some layout and a number of
-// global batches. The credit window of a PS holds all that a rank may have outstanding. Retry is 0, no
-// message may be lost, unless the job sets it or injects faults.
+// RoleConfig returns what the roles of a job agree on, for a network of some layout and a number of global
+// batches from a first step of the training on. The credit window of a PS holds all that a rank may have
+// outstanding. Retry is 0, no message may be lost, unless the job sets it or injects faults.
 //
 // The errors are those of the mode's rule, and a fault or slowness of a role that the mode does not have.
-func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) {
+func (j *Job) RoleConfig(layout *model.Layout, first, steps int) (*role.Config, error) {
 	rule, err := j.Rule()
 	if err != nil {
 		return nil, err
@@ -28,6 +28,9 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 		EmbeddingPSs: int32(j.Roles.EmbeddingPSs),
 		Steps:        int32(steps), Rule: rule, Prefetch: int32(j.Window()), EdgeWindow: int32(j.Window()),
 		Retry: j.Wire.Retry,
+	}
+	if !rule.InStep() {
+		cfg.WarmUp, cfg.Trained = int32(j.Training.StalenessWarmUp), int32(first)
 	}
 	if cfg.Retry == 0 && j.Faults.Any() {
 		cfg.Retry = faultRetry

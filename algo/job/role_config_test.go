@@ -35,7 +35,7 @@ func TestRoleConfigRetriesWithFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		training.Wire.Retry = c.retry
-		cfg, err := training.RoleConfig(layoutOf(t), 5)
+		cfg, err := training.RoleConfig(layoutOf(t), 0, 5)
 		if err != nil || cfg.Retry != c.want {
 			t.Errorf("%s: retry %v, %v; want %v", c.name, cfg.Retry, err, c.want)
 		}
@@ -74,7 +74,7 @@ func TestFaultsSection(t *testing.T) {
 			err = training.Validate()
 		}
 		if err == nil {
-			_, err = training.RoleConfig(layoutOf(t), 5)
+			_, err = training.RoleConfig(layoutOf(t), 0, 5)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
@@ -94,7 +94,7 @@ func TestStatisticsAreCountedInMessages(t *testing.T) {
 	} {
 		training := job.Default().InMode(mode)
 		training.Roles.Ranks, training.Training.Groups, training.Roles.DensePSs = 4, 8, 2
-		cfg, err := training.RoleConfig(layout, 5)
+		cfg, err := training.RoleConfig(layout, 0, 5)
 		if err != nil {
 			t.Fatal(err)
 		}

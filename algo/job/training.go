@@ -53,6 +53,9 @@ type Training struct {
 	// Staleness is τ: all modes but sync and backup-workers issue the lookup of a step while at most τ
 	// earlier batches of the rank are outstanding. Null: as many as Prefetch allows.
 	Staleness *int `yaml:"staleness"`
+	// StalenessWarmUp is the number of steps in which τ grows from 0, in the modes that have one: in step k
+	// of the training, at most τ·k/StalenessWarmUp earlier batches are outstanding. 0: it does not grow.
+	StalenessWarmUp int `yaml:"staleness-warm-up,omitempty"`
 	// Prefetch is the number of batches in flight per rank, at least τ+1 where Staleness is set. 0: τ+1, or
 	// 10 where neither is set.
 	Prefetch int `yaml:"prefetch"`

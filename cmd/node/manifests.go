@@ -260,7 +260,7 @@ func (m deployment) write(j job.Job, target string) ([]byte, error) {
 func groupsOf(j job.Job) ([]group, error) {
 	// The processes of a job do not depend on the layout of its network.
 	layout := &model.Layout{Params: 1 << 20, Buckets: []model.Bucket{{Hi: 1 << 20}}}
-	cfg, err := j.RoleConfig(layout, 1)
+	cfg, err := j.RoleConfig(layout, 0, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,7 @@ type flags struct {
 	batch        int
 	epochs       int
 	staleness    int
+	warmUp       int
 	prefetch     int
 	modeSet      []string
 	wire         string
@@ -209,11 +210,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"than 10,000 rows; else 0)")
 	fs.Float64Var(&f.positiveWeight, "positive-weight", 1, "count a positive sample this often in the "+
 		"loss, as `NUMBER`; the odds of predictions grow alike (default: 1, or the job file's)")
-	fs.IntVar(&f.staleness, "staleness", 9,
-		"let this many earlier batches of a rank be outstanding (τ); no effect in sync and "+
-			"backup-workers (default: 9, or the job file's)")
-	fs.IntVar(&f.prefetch, "prefetch", 0,
-		"keep this many batches of a rank in flight, at least τ+1 (default: τ+1)")
+	f.stalenessFlags(fs)
 	fs.StringSliceVar(&f.modeSet, "mode-set", nil,
 		"set a setting of a mode to a value, `NAME=VALUE` as in every=16; see above; may be repeated")
 	fs.StringVar(&f.wire, "wire", "fp32",
@@ -257,8 +254,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	f.withoutFlag(fs)
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "validation", "positive-weight",
-		"staleness", "wire", "dense-precision", "device", "evaluate-every", "seed", "faults",
-		"slow", "placement", "on-bad-row")
+		"staleness", "staleness-warm-up", "wire", "dense-precision", "device", "evaluate-every", "seed",
+		"faults", "slow", "placement", "on-bad-row")
 }
 
 // job returns the job of the command line: the file, and what flags change.
@@ -304,8 +301,10 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 	if err := j.ValidateModeSettings(f.modes); err != nil {
 		return j, fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	if c.Flags().Changed("staleness") && !f.stale(j) {
-		f.notes = append(f.notes, "--staleness has no effect in "+strings.Join(f.modes, " and "))
+	for _, name := range []string{"staleness", "staleness-warm-up"} {
+		if c.Flags().Changed(name) && !f.stale(j) {
+			f.notes = append(f.notes, "--"+name+" has no effect in "+strings.Join(f.modes, " and "))
+		}
 	}
 	if c.Flags().Changed("faults") || c.Flags().Changed("slow") {
 		return j, checkRoles(&j, f.modes)
@@ -372,6 +371,18 @@ const (
 )
 
 var reportParts = []string{baselinePart, derivedPart, importancePart, predictionPart}
+
+// stalenessFlags declares the flags of how late rows may be.
+func (f *flags) stalenessFlags(fs *pflag.FlagSet) {
+	fs.IntVar(&f.staleness, "staleness", 9,
+		"let this many earlier batches of a rank be outstanding (τ); no effect in sync and "+
+			"backup-workers (default: 9, or the job file's)")
+	fs.IntVar(&f.warmUp, "staleness-warm-up", 0,
+		"let τ grow from 0 over this many `STEPS`; no effect in sync and backup-workers (default: "+
+			"0, or the job file's)")
+	fs.IntVar(&f.prefetch, "prefetch", 0,
+		"keep this many batches of a rank in flight, at least τ+1 (default: τ+1)")
+}
 
 // hotRowsFlag declares the flag of hot rows.
 func (f *flags) hotRowsFlag(fs *pflag.FlagSet) {
@@ -447,12 +458,13 @@ func (f *flags) check(given *pflag.FlagSet) error {
 // change applies the flags that are given to the job.
 func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 	for name, set := range map[string]func() error{
-		"ranks":         func() error { j.Roles.Ranks = f.ranks; return nil },
-		"rank-recovery": func() error { j.Roles.RankRecovery = f.rankRecovery; return nil },
-		"global-batch":  func() error { j.Training.GlobalBatch = f.batch; return nil },
-		"epochs":        func() error { j.Training.Epochs = f.epochs; return nil },
-		"seed":          func() error { j.Training.Seed = f.seed; return nil },
-		"staleness":     func() error { j.Training.Staleness = &f.staleness; return nil },
+		"ranks":             func() error { j.Roles.Ranks = f.ranks; return nil },
+		"rank-recovery":     func() error { j.Roles.RankRecovery = f.rankRecovery; return nil },
+		"global-batch":      func() error { j.Training.GlobalBatch = f.batch; return nil },
+		"epochs":            func() error { j.Training.Epochs = f.epochs; return nil },
+		"seed":              func() error { j.Training.Seed = f.seed; return nil },
+		"staleness":         func() error { j.Training.Staleness = &f.staleness; return nil },
+		"staleness-warm-up": func() error { j.Training.StalenessWarmUp = f.warmUp; return nil },
 		"hot-rows": func() error {
 			switch {
 			case len(f.delays) > 0: // it belongs to these

@@ -333,7 +333,11 @@ func (r *report) modeSettings() string {
 			continue // sequential or delayed: without roles
 		}
 		if !rule.InStep() {
-			add(fmt.Sprintf("asynchronous embeddings: τ = %d", line.Depth-1))
+			text := fmt.Sprintf("asynchronous embeddings: τ = %d", line.Depth-1)
+			if steps := j.Training.StalenessWarmUp; steps > 0 {
+				text += fmt.Sprintf(", which grows from 0 in the first %d steps", steps)
+			}
+			add(text)
 		}
 		if rule.Dense().DensePSs {
 			add(plural(j.Roles.DensePSs, "dense PS"))

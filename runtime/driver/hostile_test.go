@@ -100,7 +100,7 @@ func TestRolesUnderAttack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg, err := training.RoleConfig(p.Model().Layout(), 10)
+		cfg, err := training.RoleConfig(p.Model().Layout(), 0, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

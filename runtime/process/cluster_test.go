@@ -145,7 +145,7 @@ func mustRoles(t *testing.T, training *job.Job) []role.Role {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := training.RoleConfig(p.Model().Layout(), 1)
+	cfg, err := training.RoleConfig(p.Model().Layout(), 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -324,7 +324,8 @@ func (n *node) prepare() error {
 	if err := n.makeExecutor(welcome); err != nil {
 		return err
 	}
-	if n.cfg, err = n.Job.RoleConfig(n.executor.Model().Layout(), welcome.Steps); err != nil {
+	if n.cfg, err = n.Job.RoleConfig(n.executor.Model().Layout(), welcome.Origin.Step,
+		welcome.Steps); err != nil {
 		return err
 	}
 	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)

@@ -194,7 +194,7 @@ func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain t
 	if from.Held, err = a.cast(ctx, from.Held); err != nil {
 		return 0, 0, false, err
 	}
-	cfg, err := t.RoleConfig(a.model.Layout(), o.segmentEnd(first)-first)
+	cfg, err := t.RoleConfig(a.model.Layout(), first, o.segmentEnd(first)-first)
 	if err != nil {
 		return 0, 0, false, err
 	}

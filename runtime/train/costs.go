@@ -113,7 +113,7 @@ func trainOnly(ctx context.Context, t *job.Job, source batch.Source, m backend.B
 	if err != nil {
 		return 0, err
 	}
-	cfg, err := t.RoleConfig(executor.Model().Layout(), source.Steps())
+	cfg, err := t.RoleConfig(executor.Model().Layout(), 0, source.Steps())
 	if err != nil {
 		return 0, err
 	}

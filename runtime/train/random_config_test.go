@@ -138,6 +138,7 @@ func newConfiguration(seed uint64) *configuration {
 	t.Training.Overlap = oneOf(c, "", "none", "ids", "ids+ds")
 	t.Training.Merge = oneOf(c, "", job.MergeStep, job.MergeRank)
 	t.Training.Scale = oneOf(c, job.ScaleGlobal, job.ScaleRank)
+	t.Training.StalenessWarmUp = oneOf(c, 0, 0, 5, 1000) // which sync does not use
 	t.Wire.Index = oneOf(c, job.IndexRaw, job.IndexCompressed)
 	t.Rows.Precision = oneOf(c, table.Precisions()...)
 	t.Rows.Admission = oneOf(c, 0, 0, 1, 0.5, 0.1)

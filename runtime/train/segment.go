@@ -228,7 +228,7 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 // after the last step of rank 0.
 func (r *roles) train(ctx context.Context, first, end int) (ended int, drain time.Duration, err error) {
 	t, o := r.job, r.options
-	cfg, err := t.RoleConfig(r.executor.Model().Layout(), end-first)
+	cfg, err := t.RoleConfig(r.executor.Model().Layout(), first, end-first)
 	if err != nil {
 		return 0, 0, err
 	}

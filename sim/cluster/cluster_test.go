@@ -364,3 +364,13 @@ func TestRunsAreIndependent(t *testing.T) {
 		}
 	}
 }
+
+// A rate without trained parameters is that of the long run, in which the warm-up of τ is over.
+func TestRatesAreThoseAfterTheWarmUp(t *testing.T) {
+	plain, warming := training(job.Hybrid, 2), training(job.Hybrid, 2)
+	warming.Training.StalenessWarmUp = 1_000_000
+	want, got := run(t, small(), plain, Options{}), run(t, small(), warming, Options{})
+	if got.Throughput != want.Throughput {
+		t.Errorf("%v samples/s, without a warm-up %v", got.Throughput, want.Throughput)
+	}
+}

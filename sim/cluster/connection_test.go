@@ -57,7 +57,7 @@ func deliver(t *testing.T, h *cost.Hardware, list ...msg.Message) (log []string)
 	j, layout, w := training(job.Sync, 2), tower(t), clicks()
 	p := cost.NewPrices(h.Resolve(), &j, layout, &w, false)
 	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount, p.PSStates
-	cfg, err := j.RoleConfig(layout, 30)
+	cfg, err := j.RoleConfig(layout, 0, 30)
 	if err != nil {
 		t.Fatal(err)
 	}

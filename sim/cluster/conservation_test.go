@@ -154,7 +154,7 @@ func TestBytesAndWorkAreConserved(t *testing.T) {
 		p := cost.NewPrices(h.Resolve(), &j, layout, &clicks, false)
 		p.System.NNWorker.Interference.Mid = 0 // so that kernels take their price
 		j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount*p.EmbeddingWorkers.PerHost, p.PSStates
-		cfg, err := j.RoleConfig(layout, 30)
+		cfg, err := j.RoleConfig(layout, 0, 30)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -202,7 +202,7 @@ func many(mode string, ranks int) job.Job {
 func foldingOfJob(t *testing.T, s job.Cluster, j job.Job, o Options) *folding {
 	layout, w := tower(t), clicks()
 	p := pricesOf(t, s, &j, layout, &w)
-	cfg, err := j.RoleConfig(layout, 10)
+	cfg, err := j.RoleConfig(layout, 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestPooledEWsHaveACardAndAConnectionEach(t *testing.T) {
 	j, layout, w := training(job.Sync, 64), tower(t), clicks()
 	p := cost.NewPrices(h.Resolve(), &j, layout, &w, true)
 	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount, p.PSStates
-	cfg, err := j.RoleConfig(layout, 10)
+	cfg, err := j.RoleConfig(layout, 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

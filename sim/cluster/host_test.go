@@ -9,7 +9,7 @@ func TestHostsStandForThemselves(t *testing.T) {
 		s.Loaders.Count, s.EmbeddingWorkers.Count = loaders, 2
 		layout, w := tower(t), clicks()
 		p := pricesOf(t, s, &j, layout, &w)
-		cfg, err := j.RoleConfig(layout, 10)
+		cfg, err := j.RoleConfig(layout, 0, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

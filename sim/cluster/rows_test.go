@@ -90,7 +90,7 @@ func withRows(t *testing.T, j job.Job) (*simulation, *cost.BatchPrice) {
 	h.System.NNWorker.Interference.Mid = 0
 	p := cost.NewPrices(h.Resolve(), &j, layout, &w, true)
 	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount*p.EmbeddingWorkers.PerHost, p.PSStates
-	cfg, err := j.RoleConfig(layout, 2)
+	cfg, err := j.RoleConfig(layout, 0, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,9 +192,12 @@ type span struct{ warmUp, window, windows, steps int }
 func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 	t := *p.Job
 	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = p.EWHostCount*p.EmbeddingWorkers.PerHost, p.PSStates
-	cfg, err := t.RoleConfig(p.Layout, s.steps)
+	cfg, err := t.RoleConfig(p.Layout, 0, s.steps)
 	if err != nil {
 		return Result{}, fmt.Errorf("cluster: training: %w", err)
+	}
+	if n == nil {
+		cfg.WarmUp = 0 // the rate of the long run is asked for
 	}
 	if bytes := p.Workload.HotBucket(); bytes > 0 && n == nil { // with numerics, the job has the rows
 		cfg.Buckets = append(cfg.Buckets, bytes)

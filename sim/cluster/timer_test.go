@@ -55,7 +55,7 @@ func worldOf(t *testing.T, j *job.Job) *simulation {
 	s.Unfold = true
 	p := pricesOf(t, s, j, tower(t), &w)
 	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount*p.EmbeddingWorkers.PerHost, p.PSStates
-	cfg, err := j.RoleConfig(p.Layout, 10)
+	cfg, err := j.RoleConfig(p.Layout, 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

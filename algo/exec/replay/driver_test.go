@@ -68,7 +68,7 @@ func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *exec.Exec
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := training.RoleConfig(p.Model().Layout(), steps)
+	cfg, err := training.RoleConfig(p.Model().Layout(), 0, steps)
 	if err != nil {
 		t.Fatal(err)
 	}

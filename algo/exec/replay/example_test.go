@@ -20,7 +20,7 @@ import (
 func Example() {
 	var stream bytes.Buffer
 	j := exectest.Job(2, 1)
-	config, err := j.RoleConfig(&model.Layout{Buckets: []model.Bucket{{Lo: 0, Hi: 10}}}, 4)
+	config, err := j.RoleConfig(&model.Layout{Buckets: []model.Bucket{{Lo: 0, Hi: 10}}}, 0, 4)
 	if err != nil {
 		panic(err)
 	}

@@ -19,6 +19,10 @@ type Config struct {
 	// Prefetch is the number of batches that the data loader deals out to a rank before the first of them is
 	// done; ≥ 1. It also bounds the number of outstanding batches.
 	Prefetch int32
+	// WarmUp is the number of steps in which the bound on a rank's outstanding batches grows from 0 to that
+	// of the rule; 0: it is that of the rule from the first. Trained is how many of the training's steps
+	// were trained before step 0 of this run.
+	WarmUp, Trained int32
 	// Window is the number of lookups, and of puts, of one rank that may be unanswered between an EW and a
 	// PS; ≥ 1. WindowBytes bounds the sum of their sizes, except that a single message of any size is
 	// allowed; 0 means no bound. There is a window for each rank because a PS in sync mode holds the messages
@@ -74,6 +78,9 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("role: %s = %d; want at least 1", f.name, f.v)
 		}
 	}
+	if c.WarmUp < 0 || c.Trained < 0 {
+		return fmt.Errorf("role: warm-up of %d steps, %d trained before; want 0 or more", c.WarmUp, c.Trained)
+	}
 	if c.WindowBytes < 0 || c.Retry < 0 {
 		return fmt.Errorf("role: window of %d bytes, retry after %d ns; want 0 or more", c.WindowBytes,
 			c.Retry)
@@ -105,6 +112,18 @@ func (c *Config) Validate() error {
 			"in others", len(c.DensePSs))
 	}
 	return c.Rule.Validate()
+}
+
+// mayIssue reports whether a rank may issue the lookup of a step while a number of its batches are
+// outstanding.
+func (c *Config) mayIssue(step, outstanding int32) bool {
+	if at := int64(c.Trained) + int64(step); at < int64(c.WarmUp) {
+		most := int64(pace.Depth(c.Rule, int(c.Prefetch))) - 1
+		if int64(outstanding) > most*at/int64(c.WarmUp) {
+			return false
+		}
+	}
+	return c.Rule.MayIssue(int(outstanding))
 }
 
 // pushBytes returns the size of a push to a dense PS.

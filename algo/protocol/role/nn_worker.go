@@ -216,7 +216,7 @@ func (w *NNWorker) receiveSamples(m msg.Message, out *Outputs) {
 
 // issueLookups requests embeddings as far ahead as the rule allows.
 func (w *NNWorker) issueLookups(now unit.Tick, out *Outputs) {
-	for w.cfg.Rule.MayIssue(int(w.outstanding)) {
+	for w.cfg.mayIssue(w.nextIssue, w.outstanding) {
 		b := w.find(w.nextIssue)
 		if b == nil {
 			return

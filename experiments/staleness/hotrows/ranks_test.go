@@ -80,8 +80,9 @@ func TestArmsOfALongRunArePaired(t *testing.T) {
 // The arms of remedies are paired, differ from hybrid or sync by what they are named after, and are compared
 // with the sync that has it, too.
 func TestRemediesArePaired(t *testing.T) {
-	p := newRemedyPlan(report.Options{Quick: true, Seed: 3, Seeds: 2}, 9)
-	p.Job.Training.GlobalBatch, p.Data, p.TuningSeeds = 64, small(), 1
+	const steps, batch = 30, 64 // τ grows in more steps than it has
+	p := newRemedyPlan(report.Options{Quick: true, Seed: 3, Seeds: 2}, steps)
+	p.Job.Training.GlobalBatch, p.Data, p.TuningSeeds = batch, small(), 1
 	p.Data.Data.Synthetic.Stream = true
 	results, err := p.measure(t.Context(), lab(t))
 	if err != nil {
@@ -99,7 +100,7 @@ func TestRemediesArePaired(t *testing.T) {
 			t.Errorf("%s: %+v", r.name, x)
 		}
 		j := p.job(r, 3)
-		if j.Data.Synthetic.Seed != 3 || j.Training.Seed != 3 || j.Data.Synthetic.TrainRows != 9*64 {
+		if j.Data.Synthetic.Seed != 3 || j.Training.Seed != 3 || j.Data.Synthetic.TrainRows != steps*batch {
 			t.Errorf("%s: %+v", r.name, j.Data.Synthetic)
 		}
 		for k, other := range results[:i] {

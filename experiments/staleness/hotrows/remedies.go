@@ -31,6 +31,7 @@ func NewRemedies() *report.Experiment {
 
   with the hot rows that the job chooses
   at τ = 3
+  with a τ that grows from 0 over a third of the run
   with a learning rate of rows that rises from 0 over a third of the run
   with the rate of a row's gradient divided by the updates that it missed (Zhang
     and others, IJCAI 2016), so that frequent rows have smaller rates
@@ -117,6 +118,7 @@ func (p *remedyPlan) remedies() []remedy {
 			tau := 3
 			j.Training.Staleness, j.Training.Prefetch = &tau, tau+1
 		}},
+		{"τ grows", syncArm, func(j *job.Job) { j.Training.StalenessWarmUp = p.Steps / 3 }},
 		{"rate of rows rises", syncArm, func(j *job.Job) { j.Rows.Optimizer.Schedule.WarmUp = p.Steps / 3 }},
 		{"rate ÷ missed", syncArm, func(j *job.Job) { j.Training.Mode = scaledMode }},
 		{"Adam rows", syncAdam, adam},
