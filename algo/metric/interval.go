@@ -2,6 +2,7 @@ package metric
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -50,4 +51,11 @@ func studentQuantile(p float64, degrees int) float64 {
 	nu := float64(degrees)
 	x := mathext.InvRegIncBeta(nu/2, 0.5, 2*(1-p))
 	return math.Sqrt(nu * (1 - x) / x)
+}
+
+// Times returns the product of the estimates, with the least and the largest product that values of the two
+// intervals have: it is wider than the 95 % interval of the product of independent estimates.
+func (v Interval) Times(by Interval) Interval {
+	products := []float64{v.Low * by.Low, v.Low * by.High, v.High * by.Low, v.High * by.High}
+	return Interval{Estimate: v.Estimate * by.Estimate, Low: slices.Min(products), High: slices.Max(products)}
 }

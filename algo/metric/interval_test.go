@@ -83,3 +83,16 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// The product has the estimates' product inside the least and the largest product of values of both.
+func TestTimesIsTheWidestProduct(t *testing.T) {
+	for _, c := range []struct{ a, b, want Interval }{
+		{Interval{2, 1, 3}, Interval{10, 5, 20}, Interval{20, 5, 60}},
+		{Interval{1, -1, 3}, Interval{10, 5, 20}, Interval{10, -20, 60}},
+		{Interval{-2, -3, -1}, Interval{-4, -5, -3}, Interval{8, 3, 15}},
+	} {
+		if got := c.a.Times(c.b); got != c.want {
+			t.Errorf("%v × %v is %v, want %v", c.a, c.b, got, c.want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package papers
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -300,7 +299,7 @@ func aucByTime(m *maker, e *Exhibit) error {
 			report.Line{Name: x.system, Color: i, Points: at(rate.Estimate)})
 	}
 	e.Figure = f
-	if e.Says, err = m.timeToAUC(a); err != nil {
+	if e.Says, err = m.timeToAUC(); err != nil {
 		return err
 	}
 	e.Notes = append(e.Notes, "Combined: AUC of the curves above, and throughputs predicted in the first "+
@@ -311,46 +310,22 @@ func aucByTime(m *maker, e *Exhibit) error {
 	return nil
 }
 
-// timeToAUC says how much sooner Persia reaches an AUC than XDL sync does: the AUC that hybrid ends with, or,
-// where sync ends lower, that of sync. The interval is the widest that samples and rates allow together.
-func (m *maker) timeToAUC(a *arms) (string, error) {
-	var ratios, targets []float64
-	for seed := range a.hybrid.Curve {
-		h, s := a.hybrid.Curve[seed], a.sync.Curve[seed]
-		if len(h) == 0 || len(s) == 0 {
-			continue
-		}
-		target := math.Min(slices.Max(h), slices.Max(s))
-		targets = append(targets, target)
-		ratios = append(ratios, samplesTo(a.sync.CurveSamples, s, target)/
-			samplesTo(a.hybrid.CurveSamples, h, target))
+// timeToAUC says how much sooner Persia reaches the AUC with which hybrid ends than XDL sync does. The
+// interval is the widest that samples and rates allow together.
+func (m *maker) timeToAUC() (string, error) {
+	fewer, err := m.effect("convergence", "samples-to-auc-sync-over-hybrid-tau-9")
+	if err != nil {
+		return "", err
 	}
 	lead, err := m.quantity("scalability", "persia-over-xdl-sync-criteo-8")
 	if err != nil {
 		return "", err
 	}
-	fewer := metric.MeanInterval(ratios)
-	whole := metric.Interval{Estimate: fewer.Estimate * lead.Estimate, Low: fewer.Low * lead.Low,
-		High: fewer.High * lead.High}
-	return fmt.Sprintf("To an AUC of %s, the end of hybrid, sync needs %s of the samples of hybrid. Persia "+
+	whole := fewer.Interval.Times(lead.Interval)
+	return fmt.Sprintf("To the AUC with which hybrid ends, sync needs %s of the samples of hybrid. Persia "+
 		"is %s × as fast as XDL sync (%s). So it is there %s × as soon, from %s to %s.",
-		report.Mean(targets), report.Three(fewer.Estimate), report.Three(lead.Estimate),
-		report.Range(lead.Interval), report.Three(whole.Estimate), report.Three(whole.Low),
-		report.Three(whole.High)), nil
-}
-
-// samplesTo returns after how many samples a curve first has an AUC, between its points along a line. It has
-// ½ without a sample.
-func samplesTo(samples []int, auc []float64, target float64) float64 {
-	x, y := 0.0, 0.5
-	for i, v := range auc {
-		at := float64(samples[i])
-		if v >= target {
-			return x + (at-x)*(target-y)/(v-y)
-		}
-		x, y = at, v
-	}
-	return math.Inf(1)
+		report.Three(fewer.Estimate), report.Three(lead.Estimate), report.Range(lead.Interval),
+		report.Three(whole.Estimate), report.Three(whole.Low), report.Three(whole.High)), nil
 }
 
 // aucTable compares the AUC of the paper's systems with those of modes on data that resemble its own.

@@ -29,7 +29,7 @@ func Chapter() report.Chapter {
 				Name:     "auc-table",
 				Question: "What AUC does each mode gain or lose against sync, at common rates and its own?",
 				Help:     "Tunes the learning rates of every mode and compares the modes.",
-				Parts:    []*report.Experiment{auctable.New(), auctable.NewTuner()},
+				Parts:    []*report.Experiment{auctable.New(), auctable.NewTuner(), auctable.NewReal()},
 			},
 			{
 				Name:     "convergence",

@@ -25,10 +25,18 @@ type claim struct {
 	// Experiment and Quantity name the number of ours.
 	Experiment string `yaml:"experiment,omitempty" json:"experiment,omitempty"`
 	Quantity   string `yaml:"quantity,omitempty" json:"quantity,omitempty"`
+	// Times is a number of another experiment by which ours is multiplied; nil: by none.
+	Times *quantityName `yaml:"times,omitempty" json:"times,omitempty"`
 	// Differs says how our number differs from the paper's, for example in its data.
 	Differs string `yaml:"differs,omitempty" json:"differs,omitempty"`
 	// Untestable is the reason why the claim cannot be tested here, or empty.
 	Untestable string `yaml:"untestable,omitempty" json:"untestable,omitempty"`
+}
+
+// quantityName names a number of ours.
+type quantityName struct {
+	Experiment string `yaml:"experiment" json:"experiment"`
+	Quantity   string `yaml:"quantity" json:"quantity"`
 }
 
 // published is a number of a paper: the value, with the ends of what its printed or digitised form allows, or
@@ -85,13 +93,16 @@ func (c *claim) check() error {
 		return fmt.Errorf("needs id, system and claim")
 	}
 	if c.Untestable != "" {
-		if c.Published != nil || c.Experiment != "" || c.Quantity != "" {
+		if c.Published != nil || c.Experiment != "" || c.Quantity != "" || c.Times != nil {
 			return fmt.Errorf("is not testable, so it has no number of ours and needs no published one")
 		}
 		return nil
 	}
 	if c.Published == nil || c.Experiment == "" || c.Quantity == "" {
 		return fmt.Errorf("needs published, experiment and quantity, or untestable")
+	}
+	if c.Times != nil && (c.Times.Experiment == "" || c.Times.Quantity == "") {
+		return fmt.Errorf("times needs experiment and quantity")
 	}
 	p := c.Published
 	low, high := p.ends()

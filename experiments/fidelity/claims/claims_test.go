@@ -2,6 +2,7 @@ package claims
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -141,8 +142,13 @@ func TestClaimsThatCannotBeJudged(t *testing.T) {
 		"no ends":                   func(c *claim) { c.Published = &published{Form: "printed"} },
 		"void among the ends":       func(c *claim) { c.Void = number(2) },
 		"a bound with a void value": func(c *claim) { c.Published.Value = nil },
-		"no form":                   func(c *claim) { c.Published.Form = "" },
-		"not a number":              func(c *claim) { c.Published.Low = number(math.NaN()) },
+		"times nothing":             func(c *claim) { c.Times = &quantityName{Experiment: "kwai"} },
+		"untestable times a number": func(c *claim) {
+			*c = claim{ID: "a", System: "Persia", Text: "it is so", Untestable: "why",
+				Times: &quantityName{Experiment: "kwai", Quantity: "q"}}
+		},
+		"no form":      func(c *claim) { c.Published.Form = "" },
+		"not a number": func(c *claim) { c.Published.Low = number(math.NaN()) },
 	} {
 		c := good()
 		change(&c)
@@ -160,6 +166,33 @@ func result(t *testing.T, name, run, command string, q ...report.Quantity) *fste
 		t.Fatal(err)
 	}
 	return &fstest.MapFile{Data: text}
+}
+
+// A claim of a product has the widest interval of its two numbers, is as quick as one of them, and is not run
+// without either.
+func TestProductsNeedBothNumbers(t *testing.T) {
+	stored := func(name, command string, v metric.Interval) map[string]Source {
+		return map[string]Source{name: {Result: &report.Result{Name: name, Command: command,
+			Quantities: []report.Quantity{{Name: "q-" + name, What: name, Interval: v}}}}}
+	}
+	samples := stored("curves", "curves", metric.Interval{Estimate: 0.7, Low: 0.5, High: 0.9})
+	lead := stored("rates", "rates --quick", metric.Interval{Estimate: 8, Low: 4, High: 11})
+	c := claim{ID: "a", Experiment: "curves", Quantity: "q-curves", Void: number(1),
+		Published: &published{Value: number(7.12), Low: number(7.1), High: number(7.2), Unit: "×"},
+		Times:     &quantityName{Experiment: "rates", Quantity: "q-rates"}}
+	alone := rows([]claim{c}, samples)[0]
+	if alone.Verdict != NotRun || alone.Ours != nil || !strings.Contains(alone.Why, "q-rates") {
+		t.Errorf("without rates: %+v", alone)
+	}
+	maps.Copy(samples, lead)
+	both := rows([]claim{c}, samples)[0]
+	if both.Ours == nil || both.Version != quick || both.Verdict != ShapeOnly || both.Lacks != TooWide {
+		t.Fatalf("%+v", both)
+	}
+	want := metric.Interval{Estimate: 0.7 * 8, Low: 2, High: 0.9 * 11}
+	if both.Ours.Interval != want {
+		t.Errorf("%+v, want %+v", both.Ours.Interval, want)
+	}
 }
 
 // A claim is judged by the run of the same command, then by a stored full run, then by a quick one; without

@@ -37,15 +37,15 @@ func rows(list []claim, found map[string]Source) []Row {
 		case !ok:
 			r.judgement = judgement{NotRun, "", "needs a run of " + r.Experiment}
 		default:
-			r.judge(from)
+			r.judge(from, found)
 		}
 		out[i] = r
 	}
 	return out
 }
 
-// judge judges a row by a result of its experiment.
-func (r *Row) judge(from Source) {
+// judge judges a row by a result of its experiment, and by those of all for the number that it is times.
+func (r *Row) judge(from Source, found map[string]Source) {
 	r.Run, r.Command, r.Commit = from.Run, from.Command, from.Environment.Commit
 	r.Version, r.Origin = map[bool]string{true: quick, false: full}[from.Quick()], from.Origin
 	r.File = from.File
@@ -53,6 +53,21 @@ func (r *Row) judge(from Source) {
 	if !ok || math.IsNaN(ours.Low) || math.IsNaN(ours.High) {
 		r.judgement = judgement{NotRun, "", "this run of " + r.Experiment + " has no such number"}
 		return
+	}
+	if by := r.Times; by != nil {
+		var factor report.Quantity
+		other, ok := found[by.Experiment]
+		if ok {
+			factor, ok = other.Quantity(by.Quantity)
+		}
+		if !ok {
+			r.judgement = judgement{NotRun, "", "needs " + by.Quantity + " of a run of " + by.Experiment}
+			return
+		}
+		ours.Interval, ours.What = ours.Times(factor.Interval), ours.What+", times "+factor.What
+		if other.Quick() {
+			r.Version = quick
+		}
 	}
 	r.Ours = &ours
 	r.judgement = judge(&r.claim, ours.Interval)

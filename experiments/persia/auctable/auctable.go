@@ -67,7 +67,7 @@ choose a part, --resume continues.
 		},
 	}, func(o report.Options) (*plan, error) {
 		p := tablePlan(o.Quick)
-		if err := p.choose(names); err != nil {
+		if err := p.choose(names, sets()); err != nil {
 			return nil, err
 		}
 		p.Sets, p.Absent = report.Present(p.Sets, o.DataFolder)
@@ -114,6 +114,8 @@ type plan struct {
 	// ByRank merges the gradients of a row by rank in all arms, so that they differ in nothing else.
 	// Otherwise each mode merges as it does by default, and sync by rank is an arm besides.
 	ByRank bool `yaml:"by-rank"`
+	// Hot makes hybrid with the hot rows that the job chooses an arm, in place of sync by rank.
+	Hot bool `yaml:"hot,omitempty"`
 	// ModeSettings are, by mode, the values of the settings that only this mode has.
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
 	// Absent are notes on data sets whose files are not there.
@@ -136,6 +138,7 @@ type set struct {
 // Arms that are no modes.
 const (
 	byRank   = "sync by rank" // sync with an optimizer step of a row for every rank, as hybrid has
+	hotRows  = "hot-rows"     // hybrid with the hot rows that the job chooses
 	logistic = "logistic"
 )
 
@@ -222,7 +225,7 @@ func (p *plan) Restore(results []*result) error {
 	if len(results) > 0 && !p.named {
 		p.Modes = nil
 		for _, a := range results[0].Arms {
-			if a.Name != byRank && a.Name != logistic {
+			if !slices.Contains([]string{byRank, hotRows, logistic}, a.Name) {
 				p.Modes = append(p.Modes, a.Name)
 			}
 		}
@@ -245,21 +248,21 @@ func (p *plan) Restore(results []*result) error {
 }
 
 // choose keeps the named data sets, of the full version also in the quick one; no names keep all.
-func (p *plan) choose(names []string) error {
+func (p *plan) choose(names []string, among []set) error {
 	if len(names) == 0 {
 		return nil
 	}
 	p.Sets = nil
 	for _, name := range names {
 		var known []string
-		at := slices.IndexFunc(sets(), func(s set) bool {
+		at := slices.IndexFunc(among, func(s set) bool {
 			known = append(known, report.Slug(s.Name))
 			return report.Slug(s.Name) == report.Slug(name)
 		})
 		if at < 0 {
 			return cli.UsageError("choose among "+strings.Join(known, ", "), "--sets: no data set %q", name)
 		}
-		chosen := sets()[at]
+		chosen := among[at]
 		if !slices.ContainsFunc(p.Sets, func(s set) bool { return s.Name == chosen.Name }) {
 			p.Sets = append(p.Sets, chosen)
 		}
@@ -270,7 +273,10 @@ func (p *plan) choose(names []string) error {
 // armNames returns the names of all arms: the modes, then those that are no modes.
 func (p *plan) armNames() []string {
 	names := slices.Clone(p.Modes)
-	if !p.ByRank {
+	switch {
+	case p.Hot:
+		names = append(names, hotRows)
+	case !p.ByRank:
 		names = append(names, byRank)
 	}
 	return append(names, logistic)
@@ -294,7 +300,10 @@ func simulated(name string) bool { return name != job.Sync && name != byRank && 
 
 func (p *plan) job(s set, name string, seed uint64) job.Job {
 	mode := name
-	if !simulated(name) {
+	switch {
+	case name == hotRows:
+		mode = job.Hybrid
+	case !simulated(name):
 		mode = job.Sequential
 	}
 	j := p.Job.InMode(mode)
@@ -302,6 +311,9 @@ func (p *plan) job(s set, name string, seed uint64) job.Job {
 	j.Training.GlobalBatch, j.Training.Seed = s.Batch, seed
 	if p.ByRank || name == byRank {
 		j.Training.Merge = job.MergeRank
+	}
+	if name == hotRows {
+		j.Rows.Hot = job.Hot{Auto: true}
 	}
 	if name == logistic {
 		j.Model.Spec = model.Spec{Kind: model.LogisticRegression, EmbeddingDim: 1}
@@ -318,13 +330,16 @@ func (p *plan) effects() (list []arms.Difference) {
 		if mode != job.Sync {
 			list = append(list, less(mode))
 		}
-		if mode == job.Hybrid && !p.ByRank {
+		if mode == job.Hybrid && !p.ByRank && !p.Hot {
 			list = append(list,
 				arms.Less("hybrid-staleness", "hybrid − sync, staleness", job.Hybrid, byRank),
 				arms.Less("hybrid-merging", "hybrid − sync, merging", byRank, job.Sync))
 		}
 	}
-	if p.ByRank {
+	switch {
+	case p.Hot:
+		list = append(list, less(hotRows))
+	case p.ByRank:
 		list = append(list, less(logistic))
 	}
 	return list

@@ -239,11 +239,11 @@ func TestTheBaselineHasOneWeightForEveryID(t *testing.T) {
 
 func TestBadFlags(t *testing.T) {
 	p := tablePlan(false)
-	err := p.choose([]string{"frape"})
+	err := p.choose([]string{"frape"}, sets())
 	if err == nil || !strings.Contains(err.Error(), `no data set "frape"`) {
 		t.Errorf("error %v", err)
 	}
-	if err := p.choose([]string{"alpha-0-1", "frappe", "frappe"}); err != nil || len(p.Sets) != 2 {
+	if err := p.choose([]string{"alpha-0-1", "frappe", "frappe"}, sets()); err != nil || len(p.Sets) != 2 {
 		t.Errorf("%d data sets, error %v", len(p.Sets), err)
 	}
 }
@@ -291,7 +291,8 @@ func TestRedrawHasTheModesOfTheStoredNumbers(t *testing.T) {
 
 // Every arm of every data set is a valid job.
 func TestJobsAreValid(t *testing.T) {
-	for _, p := range []*plan{tablePlan(true), tablePlan(false), tunerPlan(true), tunerPlan(false)} {
+	for _, p := range []*plan{tablePlan(true), tablePlan(false), tunerPlan(true), tunerPlan(false),
+		realPlan(false)} {
 		for _, s := range p.Sets {
 			for _, a := range p.arms(s).Arms {
 				j := a.Job(1)

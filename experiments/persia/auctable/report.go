@@ -259,10 +259,14 @@ func (p *plan) notes(results []*result) []string {
 			}
 		}
 	}
+	inSequence := job.Sync
+	if slices.Contains(p.armNames(), byRank) {
+		inSequence += ", by rank too,"
+	}
 	notes := []string{
 		fmt.Sprintf("Engine: deterministic training on the simulated cluster persia-paper, %d ranks, "+
-			"τ = %d; sync, by rank too, and logistic regression in sequence, which has the bits of sync.",
-			p.Job.Roles.Ranks, p.Job.Training.Prefetch-1),
+			"τ = %d; %s and logistic regression in sequence, which has the bits of sync.",
+			p.Job.Roles.Ranks, p.Job.Training.Prefetch-1, inSequence),
 		fmt.Sprintf("One epoch of a network %v over rows of dimension %d; rows have Adagrad, the network "+
 			"Adam. Runs are shorter than the published ones, so staleness is a larger part of them.",
 			p.Job.Model.Top, p.Job.Model.EmbeddingDim),

@@ -325,3 +325,21 @@ func TestReportOfTinyRuns(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The ratio of samples is that at which the curves cross the AUC at which the lower one ends, along a line
+// from ½ without a sample; a seed under which one diverged has none.
+func TestSamplesRatioIsAtTheEndOfTheLowerCurve(t *testing.T) {
+	sync := &run{CurveSamples: []int{100, 200}, Curve: [][]float64{{0.7, 0.8}, {0.7, 0.8}, {0.7, 0.8}}}
+	hybrid := &run{CurveSamples: []int{100, 200}, Curve: [][]float64{{0.6, 0.75}, {0.55, 0.62}, nil}}
+	// Sync crosses 0.75 after 150 samples, and 0.62 after 60; hybrid ends after 200.
+	got, want := samplesRatio(sync, hybrid), metric.MeanInterval([]float64{0.75, 0.3})
+	if math.Abs(got.Estimate-want.Estimate) > 1e-9 || math.Abs(got.Low-want.Low) > 1e-9 {
+		t.Errorf("%v, want %v", got, want)
+	}
+	// Sync ends at 0.8, where hybrid is after 200 of its 400.
+	sync.Curve = sync.Curve[:1]
+	hybrid = &run{CurveSamples: []int{200, 400}, Curve: [][]float64{{0.8, 0.9}}}
+	if got := samplesRatio(sync, hybrid).Estimate; got != 1 {
+		t.Errorf("%v, want 1", got)
+	}
+}

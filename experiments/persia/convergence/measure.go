@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"tandem/algo/job"
@@ -244,6 +245,36 @@ func interpolated(samples []int, auc []float64, at int) float64 {
 		beforeX, beforeY = x, auc[i]
 	}
 	return beforeY
+}
+
+// samplesRatio returns the samples after which a run has the best AUC of another ÷ those of the other, over
+// seeds. Where its own best is lower, that is the AUC. Seeds under which one diverged are left out.
+func samplesRatio(r, other *run) metric.Interval {
+	var ratios []float64
+	for seed := range r.Curve {
+		own, of := r.Curve[seed], other.Curve[seed]
+		if len(own) == 0 || len(of) == 0 {
+			continue
+		}
+		target := min(slices.Max(own), slices.Max(of))
+		ratios = append(ratios,
+			samplesTo(r.CurveSamples, own, target)/samplesTo(other.CurveSamples, of, target))
+	}
+	return metric.MeanInterval(ratios)
+}
+
+// samplesTo returns after how many samples a curve first has an AUC, between its points along a line. It has
+// ½ without a sample. The curve must reach the AUC.
+func samplesTo(samples []int, auc []float64, target float64) float64 {
+	x, y := 0.0, 0.5
+	for i, v := range auc {
+		at := float64(samples[i])
+		if v >= target {
+			return x + (at-x)*(target-y)/(v-y)
+		}
+		x, y = at, v
+	}
+	panic(fmt.Sprintf("convergence: the curve does not reach an AUC of %v", target))
 }
 
 func (r *results) comparisons() (list []*judge.Comparison) {

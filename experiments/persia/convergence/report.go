@@ -170,6 +170,15 @@ func (p *plan) quantities(r *results) []report.Quantity {
 			add("async-ps-less-sync-auc", what, e)
 		}
 	}
+	sync := r.run(p.sync(job.MergeStep, p.batch()), p.samples())
+	for _, hybrid := range p.hybrids() {
+		list = append(list, report.Quantity{
+			Name: fmt.Sprintf("samples-to-auc-sync-over-hybrid-tau-%d%s", hybrid.Tau, length),
+			What: fmt.Sprintf("samples after which %v has the AUC with which %v ends ÷ those of the latter, "+
+				"%s", sync.Arm, hybrid, run),
+			Interval: samplesRatio(sync, r.run(hybrid, p.samples())), Over: report.OverSeeds,
+		})
+	}
 	if len(p.ScalingRanks) == 0 {
 		return list
 	}
