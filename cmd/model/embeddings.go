@@ -10,13 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/inference"
 	"tandem/runtime/retrieval"
-	"tandem/runtime/torch"
 )
 
 const embeddingsUsage = `Find the ids of a slot whose embeddings are alike, or write all embeddings.
@@ -65,7 +63,9 @@ func (p *program) embeddingsCommand() *cobra.Command {
 			if err := checkOut(f.out); err != nil {
 				return err
 			}
-			return p.embeddings(args[0], args[1], f)
+			return p.withModel(args[0], func(m *inference.Model) error {
+				return p.embeddings(m, args[1], f)
+			})
 		},
 	}
 	c.Flags().StringVar(&f.slot, "slot", "", "compare the ids of this `SLOT`, a column")
@@ -76,14 +76,7 @@ func (p *program) embeddingsCommand() *cobra.Command {
 }
 
 // embeddings prints the ids that are like some of a file, and writes the embeddings of all.
-func (p *program) embeddings(folder, path string, f embeddingsFlags) error {
-	modules := torch.FromEnvironment(p.stderr)
-	defer modules.Close()
-	m, err := inference.OpenOn(backend.Backend{Torch: modules.SavedEngine}, folder)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
+func (p *program) embeddings(m *inference.Model, path string, f embeddingsFlags) error {
 	if slices.Contains(m.Wide(), f.slot) {
 		return &cli.Error{Hint: "name a slot that model.wide of the job does not name",
 			Err: fmt.Errorf("--slot %s: it is a wide slot: its ids have one weight each and no embedding",

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +15,9 @@ import (
 	"tandem/algo/job"
 	"tandem/internal/modeltest"
 	"tandem/internal/moduletest"
+	"tandem/internal/pythontest"
 	"tandem/runtime/checkpoint"
+	"tandem/runtime/inference"
 	"tandem/runtime/torch"
 )
 
@@ -73,5 +77,51 @@ func TestModulesAreExported(t *testing.T) {
 	var state []float32
 	if err := json.Unmarshal(written, &state); err != nil || !slices.Equal(state, values.Params) {
 		t.Errorf("%v: parameters %v, want %v", err, state, values.Params)
+	}
+}
+
+// With an onnxruntime, a module is predicted by its ONNX: with the predictions of its training to 1e-5, and
+// without Python. Without that library an error says what to do, and the text is not run either.
+func TestModulesArePredictedWithoutTheirText(t *testing.T) {
+	moduletest.Use(t)
+	table := filepath.Join(t.TempDir(), "clicks.csv")
+	text := "user,price,clicked\n" + strings.Repeat("u1,1,0\nu2,3,1\nu3,2,1\n", 20)
+	if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := job.Default()
+	j.Name, j.Cluster = "clicks", job.PersiaCluster()
+	j.Data = job.Data{Kind: job.KindCSV, Path: table, CSV: &job.Table{Label: "clicked",
+		Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}}}
+	j.Model.Spec = moduletest.Spec(j.Model.Dim(), moduletest.Fault{})
+	j.Model.Class = moduletest.Drawn
+	modules := torch.FromEnvironment(os.Stderr)
+	folder, trained := modeltest.TrainDrawn(t, backend.Backend{Torch: modules.Engine}, j, modules.Graph)
+	modules.Close()
+
+	t.Setenv("TANDEM_PYTHON", "/absent/python")
+	named := os.Getenv(inference.ONNXRuntime)
+	t.Setenv(inference.ONNXRuntime, "/absent/libonnxruntime.so")
+	var stdout, stderr bytes.Buffer
+	const want = "): set TANDEM_ONNXRUNTIME to a libonnxruntime.so; or unset TANDEM_ONNXRUNTIME: Python then"
+	if code := run([]string{"predict", folder, table}, &stdout, &stderr); code != 1 ||
+		!strings.Contains(stderr.String(), want) || stdout.Len() > 0 {
+		t.Errorf("code %d, %s; want %s", code, &stderr, want)
+	}
+
+	t.Setenv(inference.ONNXRuntime, named)
+	t.Setenv(inference.ONNXRuntime, pythontest.ONNXRuntime(t))
+	stdout.Reset()
+	stderr.Reset()
+	if run([]string{"predict", folder, table}, &stdout, &stderr) != 0 {
+		t.Fatal(&stderr)
+	}
+	lines := strings.Fields(stdout.String())[1:]
+	last := lines[len(lines)-len(trained.Probabilities):] // which training tested with
+	for i, p := range trained.Probabilities {
+		got, err := strconv.ParseFloat(last[i], 64)
+		if err != nil || math.Abs(got-float64(p)) > 1e-5 {
+			t.Errorf("row %d: %s (%v), in training %v", i, last[i], err, p)
+		}
 	}
 }

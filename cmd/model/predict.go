@@ -12,12 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/algo/exec/backend"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/inference"
-	"tandem/runtime/torch"
 )
 
 const predictUsage = `Predict the rows of a file with a model: the probability of label 1
@@ -31,7 +29,11 @@ the training has not seen are allowed; a line names the columns where most are.
 The result has a row for every row, in the order of FILE, and the column
 prediction; further labels of the model are prediction_2 and so on. It is a CSV,
 or a Parquet file if --out ends in .parquet. A row that cannot be read is an
-error, and then no file is written.`
+error, and then no file is written.
+
+A module of PyTorch is run in Python (TANDEM_PYTHON, or python3): trust its text.
+With TANDEM_ONNXRUNTIME, which names a libonnxruntime.so, its ONNX is computed
+instead, without Python and without its text.`
 
 func (p *program) predictCommand() *cobra.Command {
 	out := ""
@@ -41,18 +43,13 @@ func (p *program) predictCommand() *cobra.Command {
 			"    --out predictions.csv",
 		Args: modelAndFile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			modules := torch.FromEnvironment(p.stderr)
-			defer modules.Close()
-			m, err := inference.OpenOn(backend.Backend{Torch: modules.SavedEngine}, args[0])
-			if err != nil {
+			return p.withModel(args[0], func(m *inference.Model) error {
+				if out != "" {
+					return p.predictTo(out, m, args[1])
+				}
+				_, err := p.predict(newCSV(p.stdout, len(m.Labels())), m, args[1])
 				return err
-			}
-			if out == "" {
-				_, err = p.predict(newCSV(p.stdout, len(m.Labels())), m, args[1])
-			} else {
-				err = p.predictTo(out, m, args[1])
-			}
-			return errors.Join(err, m.Close())
+			})
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "write to this `FILE`, which must not exist (default: print)")

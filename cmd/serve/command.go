@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -13,12 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/exec/backend"
-	"tandem/algo/numeric/model"
 	"tandem/internal/cli"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/inference"
 	"tandem/runtime/metrics"
-	"tandem/runtime/onnx"
 	"tandem/runtime/torch"
 )
 
@@ -119,7 +116,8 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 			if s.follow && !c.Flags().Changed("reload") {
 				s.reload = followPeriod
 			}
-			machine := backend.Backend{Graph: computeGraph}
+			machine := backend.Backend{Graph: inference.ByGraph(
+				"add --run-module, which runs its text, if you trust the model")}
 			if s.runModule {
 				modules := torch.FromEnvironment(stderr)
 				defer modules.Close()
@@ -195,29 +193,6 @@ func (s *settings) open(ctx context.Context, machine backend.Backend, folder str
 	}
 	m, err = inference.OpenOn(machine, newest)
 	return m, &follower{find: find, log: stderr}, err
-}
-
-// variable names the file of onnxruntime.
-const variable = "TANDEM_ONNXRUNTIME"
-
-// computeGraph returns the network of a model with a module, whose text would run with the rights of this
-// program, by its graph, which is data.
-func computeGraph(graph []byte, layout model.Layout, values model.Values) (model.Engine, error) {
-	const otherwise = "; or add --run-module, which runs its text, if you trust the model"
-	if len(graph) == 0 {
-		return nil, errors.New("it has a module of PyTorch, and no " + checkpoint.GraphFile + ": train it " +
-			"with a Python that has the packages onnx and onnxscript" + otherwise)
-	}
-	library, err := onnx.Open(os.Getenv(variable))
-	if err != nil {
-		return nil, fmt.Errorf("it has a module of PyTorch, and there is no onnxruntime to compute it (%w): "+
-			"set %s to a libonnxruntime.so"+otherwise, err, variable)
-	}
-	engine, err := library.Engine(graph, layout, values)
-	if err != nil {
-		return nil, fmt.Errorf("it has a module of PyTorch, and %s: %w"+otherwise, checkpoint.GraphFile, err)
-	}
-	return engine, nil
 }
 
 // serve answers requests with a model, and with newer ones that a follower finds, until ctx ends. It closes

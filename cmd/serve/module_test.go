@@ -167,7 +167,7 @@ func TestValuesThatAGraphRefusesFailTheirRequestsAlone(t *testing.T) {
 // 1e-5, and so is the one that replaces it. Without onnxruntime, or with a damaged graph, a sentence says so.
 func TestModulesAreServedByTheirGraph(t *testing.T) {
 	library := pythontest.ONNXRuntime(t)
-	t.Setenv(variable, library)
+	t.Setenv(inference.ONNXRuntime, library)
 	moduletest.Use(t)
 	j := clicksJob(t, 300, func(row int) (user, tag int) { return row % 17, row % 5 })
 	j.Model.Spec = moduletest.Spec(j.Model.Dim(), moduletest.Fault{})
@@ -226,9 +226,9 @@ func TestModulesAreServedByTheirGraph(t *testing.T) {
 			t.Errorf("code %d, %s; want %s", code, said, words)
 		}
 	}
-	t.Setenv(variable, "/absent/libonnxruntime.so")
+	t.Setenv(inference.ONNXRuntime, "/absent/libonnxruntime.so")
 	fails("): set TANDEM_ONNXRUNTIME to a libonnxruntime.so; or add --run-module")
-	t.Setenv(variable, library)
+	t.Setenv(inference.ONNXRuntime, library)
 	damaged := filepath.Join(folder, "30", checkpoint.GraphFile)
 	text, err := os.ReadFile(damaged)
 	if err == nil {
