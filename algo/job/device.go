@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tandem/algo/numeric/model"
 )
 
 // Device is where ranks compute the dense network: on the processors of the host, its zero value, or on GPUs.
@@ -13,6 +15,10 @@ type Device struct {
 	// Ordinals are the numbers of the GPUs, as CUDA counts them; nil: all that a process sees.
 	Ordinals []int
 }
+
+// KernelsOnGPU reports whether the kernels of Tandem train on GPUs. A module of PyTorch brings its own, and
+// the losses of its logits are computed on the processors.
+func (j *Job) KernelsOnGPU() bool { return j.Model.Device.CUDA && j.Model.Kind != model.Torch }
 
 // The texts of a Device without numbers.
 const (

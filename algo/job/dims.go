@@ -77,7 +77,7 @@ func (j *Job) CheckDims(slots []batch.Slot) error {
 		switch {
 		case j.HasHotRows():
 			setting = "rows.hot"
-		case j.Model.Device.CUDA:
+		case j.KernelsOnGPU():
 			setting, instead = "model.device", "set it to cpu"
 		default:
 			return nil

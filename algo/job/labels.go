@@ -31,10 +31,10 @@ func (j *Job) validateLabels() error {
 		return fmt.Errorf("model.loss = %q is for labels from 0 to 1, and these are numbers: set it to %s",
 			j.Model.Loss, model.SquaredLoss)
 	}
-	if squared && j.Model.Device.CUDA {
+	if squared && j.KernelsOnGPU() {
 		return fmt.Errorf("model.device = %v has no squared loss (model.loss): set it to cpu", j.Model.Device)
 	}
-	if t := j.Data.Table(); t != nil && t.WeightName() != "" && j.Model.Device.CUDA {
+	if t := j.Data.Table(); t != nil && t.WeightName() != "" && j.KernelsOnGPU() {
 		return fmt.Errorf("model.device = %v has no weights of rows (%s): set it to cpu", j.Model.Device,
 			t.WeightName())
 	}

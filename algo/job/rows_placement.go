@@ -157,6 +157,8 @@ func (j *Job) validateRowsOnGPU() error {
 			"hybrid instead of %s", j.Training.Mode)
 	case !j.Model.Device.CUDA:
 		return errors.New(gpu + " needs a GPU that trains: set model.device to cuda")
+	case !j.KernelsOnGPU():
+		return errors.New(gpu + " needs a built-in network: the rows of a module of PyTorch are on PSs")
 	case j.Roles.RankRecovery:
 		return errors.New(gpu + " loses rows with a rank: leave out roles.rank-recovery, and save the " +
 			"model on the way")

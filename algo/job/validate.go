@@ -100,6 +100,9 @@ func (j *Job) validateChoices() error {
 	switch sums := cmp.Or(j.Wire.AllReduce, HostSums); {
 	case sums != HostSums && !j.Model.Device.CUDA:
 		return fmt.Errorf("wire.all-reduce = %s needs GPUs: set model.device to cuda, or leave it out", sums)
+	case sums != HostSums && !j.KernelsOnGPU():
+		return fmt.Errorf("wire.all-reduce = %s: the gradients of a module of PyTorch come to the host, "+
+			"which sums them: leave it out", sums)
 	case sums != HostSums && j.Roles.RankRecovery:
 		return fmt.Errorf("roles.rank-recovery needs wire.all-reduce = %s: the sums of %s end with the "+
 			"first rank that dies", HostSums, sums)

@@ -31,6 +31,8 @@ type stub struct {
 	compile  bool // it is to be compiled, which it cannot be
 	areas    map[int][]float32
 	passes   map[int]*pass
+	devices  []string // of the ranks
+	placed   bool     // on that of a rank
 }
 
 // pass has the parts of its memory: see views of runtime/torch.
@@ -47,6 +49,7 @@ type config struct {
 	Numbers   []string `json:"numbers"`
 	Labels    []string `json:"labels"`
 	Compile   bool     `json:"compile"`
+	Devices   []string `json:"devices"`
 }
 
 // request is a line with a request.
@@ -62,6 +65,7 @@ type request struct {
 	Floats  int     `json:"floats"`
 	File    string  `json:"file"`
 	Share   float64 `json:"share"`
+	Rank    int     `json:"rank"`
 }
 
 // serve answers requests until there are no more.
@@ -72,7 +76,7 @@ func serve() error {
 	if err := s.read(&c); err != nil {
 		return err
 	}
-	s.compile = c.Compile
+	s.compile, s.devices = c.Compile, c.Devices
 	s.drawn = c.Class == Drawn
 	s.constant, s.stepping, s.own = c.Class == Constant, c.Class == Stepping, c.Class == Own
 	s.fault, s.width, s.inputs, s.labels = c.Arguments, c.Width, c.Width+len(c.Numbers), len(c.Labels)
@@ -118,6 +122,10 @@ func (s *stub) answer(r request) error {
 			s.areas[r.Area] = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(bytes))), r.Floats)
 		}
 		return err
+	case "place":
+		s.placed = true
+		_, err := fmt.Printf("rank %d on %s\n", r.Rank, s.devices[r.Rank%len(s.devices)])
+		return err
 	case "describe":
 		if err := s.fail(Describe); err != nil {
 			return err
@@ -125,15 +133,7 @@ func (s *stub) answer(r request) error {
 		if s.compile {
 			return s.reply(map[string]any{"error": "the stub has no compiler"})
 		}
-		tensor := map[string]any{"name": "linear.weight", "shape": []int{s.labels, s.inputs}}
-		answer := map[string]any{"tensors": []any{tensor}, "buckets": [][2]int{{0, s.labels * s.inputs}},
-			"norms": []int{}, "own_loss": s.own, "torch": Version, "onnx": s.drawn,
-			"cost": map[string]any{"forward": 2 * s.inputs * s.labels, "backward": 4 * s.inputs * s.labels,
-				"bytes": 8 * s.labels, "kernels": 1}}
-		if s.stepping {
-			answer["slots"] = 1
-		}
-		return s.reply(answer)
+		return s.reply(s.describe())
 	case "init":
 		if err := s.fail(Init); err != nil {
 			return err
@@ -176,6 +176,19 @@ func (s *stub) answer(r request) error {
 	return fmt.Errorf("the stub has no request %s", r.Do)
 }
 
+// describe returns what the module is.
+func (s *stub) describe() map[string]any {
+	tensor := map[string]any{"name": "linear.weight", "shape": []int{s.labels, s.inputs}}
+	answer := map[string]any{"tensors": []any{tensor}, "buckets": [][2]int{{0, s.labels * s.inputs}},
+		"norms": []int{}, "own_loss": s.own, "torch": Version, "onnx": s.drawn, "apart": s.devices != nil,
+		"cost": map[string]any{"forward": 2 * s.inputs * s.labels, "backward": 4 * s.inputs * s.labels,
+			"bytes": 8 * s.labels, "kernels": 1}}
+	if s.stepping {
+		answer["slots"] = 1
+	}
+	return answer
+}
+
 // load sets the weights to those of a file that save has written, if the request has one.
 func (s *stub) load(r request) error {
 	if r.File == "" {
@@ -214,6 +227,9 @@ func (s *stub) forward(r request) error {
 	}
 	if err := s.fail(at); err != nil {
 		return err
+	}
+	if s.devices != nil && !s.placed {
+		return errors.New("a pass on a device of no rank")
 	}
 	rest, n := s.areas[r.Area], r.Samples
 	cut := func(size int) (part []float32) {

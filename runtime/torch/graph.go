@@ -43,7 +43,7 @@ func (m *Modules) write(j *job.Job, schema *batch.Schema) (graph []byte, err err
 		return nil, nil
 	}
 	c := m.config(j, schema)
-	c.Compile, c.Graph = false, true
+	c.Compile, c.TF32, c.Devices, c.Graph = false, false, nil, true
 	text, err := json.Marshal(c)
 	if err != nil {
 		return nil, err

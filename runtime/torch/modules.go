@@ -56,11 +56,15 @@ type config struct {
 	Arguments map[string]any `json:"arguments"`
 	Compile   bool           `json:"compile"`
 	BF16      bool           `json:"bf16"` // of training passes
-	Slots     []slot         `json:"slots"`
-	Width     int            `json:"width"` // embedding values of a sample
-	Numbers   []string       `json:"numbers"`
-	Labels    []string       `json:"labels"`
-	Limit     float64        `json:"limit"` // seconds
+	TF32      bool           `json:"tf32"` // of products on a GPU
+	// Devices are those that ranks take in turn, as torch names them; "cuda" is every GPU. None: the
+	// processors, whose memory is shared.
+	Devices []string `json:"devices,omitempty"`
+	Slots   []slot   `json:"slots"`
+	Width   int      `json:"width"` // embedding values of a sample
+	Numbers []string `json:"numbers"`
+	Labels  []string `json:"labels"`
+	Limit   float64  `json:"limit"` // seconds
 	// Graph says that the process is one of Graph, which has another failure than those of ranks.
 	Graph bool `json:"graph,omitempty"`
 }
@@ -94,9 +98,9 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 func (m *Modules) config(j *job.Job, schema *batch.Schema) config {
 	spec := j.Model.Spec
 	c := config{File: spec.File, Source: spec.Source, Class: spec.Class, Arguments: spec.Arguments,
-		Compile: spec.Compile, BF16: j.Model.Precision == job.BF16, Width: schema.EmbeddingWidth(),
-		Numbers: schema.Dense, Labels: schema.Labels,
-		Limit: m.Limit.Seconds(), Slots: []slot{}}
+		Compile: spec.Compile, BF16: j.Model.Precision == job.BF16, TF32: j.Model.Precision == job.TF32,
+		Devices: devices(j.Model.Device), Width: schema.EmbeddingWidth(), Numbers: schema.Dense,
+		Labels: schema.Labels, Limit: m.Limit.Seconds(), Slots: []slot{}}
 	if c.Arguments == nil {
 		c.Arguments = map[string]any{}
 	}
@@ -113,14 +117,26 @@ func (m *Modules) config(j *job.Job, schema *batch.Schema) config {
 	return c
 }
 
+// devices returns how torch names the devices of a job.
+func devices(d job.Device) (names []string) {
+	if d.CUDA && len(d.Ordinals) == 0 {
+		return []string{"cuda"}
+	}
+	for _, ordinal := range d.Ordinals {
+		names = append(names, fmt.Sprintf("cuda:%d", ordinal))
+	}
+	return names
+}
+
 // SavedEngine is Engine, for the job of a saved model. It refuses a module whose file has changed since, and
-// does not compile it, so that a model can be read where there is no compiler. No prediction is rounded.
+// neither compiles it nor computes on a GPU, so that a model can be read where there is no compiler and no
+// GPU. No prediction is rounded.
 func (m *Modules) SavedEngine(j *job.Job, schema *batch.Schema) (model.Engine, error) {
 	if err := job.CheckModule(&j.Model.Spec); err != nil {
 		return nil, err
 	}
 	plain := *j
-	plain.Model.Compile, plain.Model.Precision = false, job.FP32
+	plain.Model.Compile, plain.Model.Precision, plain.Model.Device = false, job.FP32, job.Device{}
 	return m.Engine(&plain, schema)
 }
 
@@ -166,14 +182,6 @@ func (m *Modules) find(config []byte) (*processes, error) {
 
 // refuse returns an error for what modules cannot do.
 func refuse(j *job.Job, schema *batch.Schema) error {
-	if j.Model.Device.CUDA {
-		return fmt.Errorf("model.device = %v: a module of PyTorch trains on the processors; leave it out",
-			j.Model.Device)
-	}
-	if j.Model.Precision == job.TF32 {
-		return fmt.Errorf("model.precision = %s: a module of PyTorch trains on the processors; want %s or %s",
-			job.TF32, job.FP32, job.BF16)
-	}
 	if labels := len(schema.Labels); labels != j.Model.Labels() {
 		return fmt.Errorf("there are %d labels and %d heads: give the model one head for each label", labels,
 			j.Model.Labels())

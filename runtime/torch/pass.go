@@ -85,6 +85,9 @@ func (p *pass) begin(in *processes) error {
 	if p.memory, err = p.borrow(floats(&p.layout, p.samplesMax)); err != nil {
 		return err
 	}
+	if p.Apart {
+		w.place(p.rank)
+	}
 	p.worker, p.number = w, w.newPass(len(p.layout.Buckets)+2)
 	w.mapArea(p.memory)
 	return nil

@@ -53,6 +53,7 @@ type description struct {
 	Torch string `json:"torch"` // its version
 	Slots *int   `json:"slots"` // values of a parameter in the state of torch.optim; nil: not used
 	ONNX  bool   `json:"onnx"`  // the Python has the packages with which torch writes it
+	Apart bool   `json:"apart"` // it is computed on devices, which ranks take in turn
 }
 
 // newProcesses returns those of a module, of which none runs.

@@ -293,12 +293,6 @@ func want(t *testing.T, err error, words string) {
 func TestJobsThatModulesCannotDo(t *testing.T) {
 	m := &torch.Modules{Python: filepath.Join(t.TempDir(), "python9"), Limit: time.Minute, Stderr: os.Stderr}
 	for words, change := range map[string]func(*job.Job){
-		"model.device = cuda: a module of PyTorch trains on the processors": func(j *job.Job) {
-			j.Model.Device.CUDA = true
-		},
-		"model.precision = tf32: a module of PyTorch trains on the processors": func(j *job.Job) {
-			j.Model.Precision = job.TF32
-		},
 		"there are 1 labels and 2 heads": func(j *job.Job) { j.Model.Heads = make([]model.Head, 2) },
 		"model.heads has layers": func(j *job.Job) {
 			j.Model.Heads = []model.Head{{Layers: []int{4}}}

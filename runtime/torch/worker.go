@@ -51,6 +51,7 @@ type request struct {
 	Pass    int             `json:"pass,omitempty"`
 	Area    int             `json:"area,omitempty"`
 	Params  int             `json:"params,omitempty"` // an area
+	Rank    int             `json:"rank"`
 	Samples int             `json:"samples"`
 	Train   bool            `json:"train"`
 	Seed    uint64          `json:"seed"`
@@ -86,6 +87,7 @@ type worker struct {
 	from     *os.File   // replies
 	life     *os.File   // the process ends when it is closed
 	writing  sync.Mutex // of requests
+	placing  sync.Once
 
 	mu      sync.Mutex
 	gone    bool               // the process and its children have ended
@@ -300,6 +302,11 @@ func (w *worker) newPass(replies int) int {
 	number := len(w.replies)
 	w.replies[number] = make(chan reply, replies)
 	return number
+}
+
+// place moves the module to the device of a rank, once.
+func (w *worker) place(rank int) {
+	w.placing.Do(func() { w.send(request{Do: "place", Rank: rank}) })
 }
 
 // mapArea makes the process map an area, if it has not.

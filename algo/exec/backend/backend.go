@@ -73,7 +73,7 @@ func NewEngine(t *job.Job, schema *batch.Schema, m Backend) (model.Engine, error
 	if err := errors.Join(t.CheckDims(schema.Slots), t.CheckPlacements(schema.Slots)); err != nil {
 		return nil, err
 	}
-	if schema.Weight != "" && t.Model.Device.CUDA {
+	if schema.Weight != "" && t.KernelsOnGPU() {
 		return nil, fmt.Errorf("model.device = %v has no weights of rows (%s): set it to cpu", t.Model.Device,
 			schema.Weight)
 	}

@@ -25,7 +25,7 @@ type GPUs struct {
 // Attach makes the ranks of a process compute on the GPUs that a job names, and returns these in the order in
 // which ranks take them: none if the job names the processors. It returns an error if a GPU does not exist.
 func Attach(b *backend.Backend, j *job.Job) (gpus []cuda.Info, err error) {
-	if !j.Model.Device.CUDA {
+	if !j.KernelsOnGPU() {
 		return nil, nil
 	}
 	g, err := Open(cuda.Libraries{}, j)

@@ -8,6 +8,7 @@ import random
 import sys
 import types
 
+from .device import Device
 from .refused import Refused, import_torch
 
 TRIALS = (4, 5)  # samples of the passes that try a module
@@ -20,6 +21,8 @@ class Module:
         self.config = config
         self.torch = torch = import_torch()
         torch.use_deterministic_algorithms(True, warn_only=True)
+        self.device = Device(torch, config.get("devices", []))
+        self.device.precise(bool(config.get("tf32")))
         self.file = config["file"]
         self.make_class()
         self.make_module(0)
@@ -82,7 +85,7 @@ class Module:
         if any(lazy(v) for v in values):
             with torch.no_grad():  # lazy layers take their widths from a first pass
                 before = [(v, v.clone()) for v in values if not lazy(v)]
-                self.run(*self.trial_samples(TRIALS[0]), True)
+                self.run(*self.made_up(TRIALS[0]), True)
                 for v, value in before:
                     v.copy_(value)
             for m in self.module.modules():
@@ -101,6 +104,7 @@ class Module:
                 raise Refused(f"{at}: parameter {name} is {p.dtype} on {p.device}; want torch.float32 on cpu")
         if not seen:
             raise Refused(f"{at}: the module has no parameters")
+        self.move()
         self.names = [name for name, _ in self.module.named_parameters()]
         self.parameters = [p for _, p in self.module.named_parameters()]
         self.places, at_value = [], 0
@@ -110,9 +114,13 @@ class Module:
         self.size = at_value
         self.norms = self.find_norms()
         self.buckets = self.cut_buckets()
-        self.bound = None
         for i, p in enumerate(self.parameters):
             p.register_post_accumulate_grad_hook(lambda p, i=i: self.hook(p, i))
+
+    def move(self):
+        """Puts the module on its device, without values of Tandem's."""
+        self.module.to(self.device.own)
+        self.bound = None
 
     def hook(self, parameter, i):
         """Takes a gradient. What is compiled gives none for a parameter that has no effect."""
@@ -216,8 +224,8 @@ class Module:
 
     def rounded(self, train):
         """Returns the context of a pass: in training, autocast rounds to bf16 if the job wants that."""
-        torch = self.torch
-        return torch.autocast("cpu", torch.bfloat16, enabled=bool(train and self.config.get("bf16")))
+        torch, rounds = self.torch, bool(train and self.config.get("bf16"))
+        return torch.autocast(self.device.own.type, torch.bfloat16, enabled=rounds)
 
     def parts(self, embeddings):
         """Returns the columns of each slot."""
@@ -235,13 +243,18 @@ class Module:
         return [p.detach().clone() for p in self.parameters]
 
     def same(self, a, b):
-        return a.shape == b.shape and self.torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
+        return a.shape == b.shape and self.torch.allclose(a, b.to(a.device), rtol=0, atol=0,
+                                                          equal_nan=True)
 
     def finite(self, tensors):
         return all(self.torch.isfinite(t).all() for t in tensors)
 
     def trial_samples(self, samples):
-        """Returns embeddings, numbers and labels of a few samples that are not in the data."""
+        """Returns embeddings, numbers and labels of a few samples that are not in the data, on the device."""
+        return tuple(t.to(self.device.own) for t in self.made_up(samples))
+
+    def made_up(self, samples):
+        """Is trial_samples in the memory of the host, where constructors make a module."""
         draw = self.torch.Generator().manual_seed(1)
         config = self.config
         embeddings = self.torch.rand(samples, config["width"], generator=draw)

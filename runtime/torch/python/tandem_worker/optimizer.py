@@ -17,7 +17,7 @@ class Optimizer:
         self.torch = torch = worker.torch
         self.size, self.places = worker.size, worker.places
         at = worker.where_is(make)
-        self.parameters = [torch.nn.Parameter(torch.zeros_like(p)) for p in worker.parameters]
+        self.parameters = [torch.nn.Parameter(torch.zeros(p.shape)) for p in worker.parameters]
         self.own = own = make(list(self.parameters))
         if not isinstance(own, torch.optim.Optimizer):
             raise Refused(f"{at}: optimizer returned a {type(own).__name__}; want a torch.optim.Optimizer "

@@ -29,7 +29,7 @@ class Trial(Module):
     def train_once(self, samples):
         """Returns what forward returns in training for made-up samples."""
         x, n, y = self.trial_samples(samples)
-        self.torch.default_generator.manual_seed(1)
+        self.device.seed(1)
         return self.run(x.requires_grad_(), n, y, True)
 
     def try_training(self):
@@ -61,10 +61,10 @@ class Trial(Module):
         torch = self.torch
         x, n, y = self.trial_samples(TRIALS[-1])
         self.set_training(False)
-        before = torch.get_rng_state()
+        before = self.device.random_state()
         with torch.no_grad():
             together = self.run(x, n, y, False)
-            if not torch.equal(before, torch.get_rng_state()):
+            if not torch.equal(before, self.device.random_state()):
                 raise self.refused("forward draws random numbers for a prediction; give dropout "
                                    "self.training")
             for part in (slice(0, 2), slice(2, 4), slice(0, 1)):
@@ -125,13 +125,13 @@ class Trial(Module):
         what is compiled draws others."""
         torch = self.torch
         self.set_training(True)
-        before = torch.get_rng_state()
+        before = self.device.random_state()
         gradients = self.gradients()
-        torch.default_generator.manual_seed(1)
-        seeded = torch.get_rng_state()
+        self.device.seed(1)
+        seeded = self.device.random_state()
         self.run(*self.trial_samples(TRIALS[-1]), True)
-        draws = not torch.equal(seeded, torch.get_rng_state())
-        torch.set_rng_state(before)
+        draws = not torch.equal(seeded, self.device.random_state())
+        self.device.set_random_state(before)
         for m in self.norms:  # both ways predict with the same
             m.reset_running_stats()
         self.set_training(False)
@@ -146,8 +146,8 @@ class Trial(Module):
         self.trial = [None] * len(self.parameters)
         x, n, y = self.trial_samples(TRIALS[-1])
         output = self.run(x.requires_grad_(), n, y, self.training)
-        weights = torch.linspace(1, 2, output.numel()).view(output.shape)  # each sample counts otherwise
-        (output * weights).sum().backward()
+        weights = torch.linspace(1, 2, output.numel(), device=output.device)  # each sample counts otherwise
+        (output * weights.view(output.shape)).sum().backward()
         gradients, self.trial = self.trial, None
         return [x.grad, *gradients]
 

@@ -20,6 +20,7 @@ class Worker(Trial):
         self.areas = {}  # by number: flat tensors of float32
         self.passes = {}
         self.bound = None  # the area of the values that the module has
+        self.values_there = self.grads_there = None  # flat, on a device of its own
         self.current = None  # the pass whose backward runs
         super().__init__(config)
         self.optimizer = Optimizer(self, self.makes_optimizer) if self.makes_optimizer else None
@@ -29,13 +30,24 @@ class Worker(Trial):
         cost = self.try_module()
         slots = self.optimizer and len(self.optimizer.entries)
         return {**self.layout(), "buckets": self.buckets, "own_loss": self.takes_labels, "slots": slots,
-                "cost": cost, "torch": self.torch.__version__, "onnx": graph.possible()}
+                "cost": cost, "torch": self.torch.__version__ + self.device.said(), "onnx": graph.possible(),
+                "apart": self.device.apart}
 
     def map(self, request):
         """Maps more of the shared memory."""
         count = request["floats"]
         view = mmap.mmap(self.memory, 4 * count, offset=request["offset"])
-        self.areas[request["area"]] = self.torch.frombuffer(view, dtype=self.torch.float32, count=count)
+        area = self.torch.frombuffer(view, dtype=self.torch.float32, count=count)
+        self.device.pin(area)
+        self.areas[request["area"]] = area
+
+    def place(self, request):
+        """Moves the module to the device of a rank."""
+        before = self.device.own
+        self.device.of_rank(request["rank"])
+        if self.device.own != before:
+            self.values_there = self.grads_there = None
+            self.move()
 
     def init(self, request):
         """Writes fresh parameters, or those of a file, and returns the running statistics."""
@@ -78,7 +90,7 @@ class Worker(Trial):
         """Writes the state_dict of a trained module to a file."""
         self.bind(request["area"])
         self.read_running(self.torch.tensor(request.get("running", [])))
-        state = {name: value.detach().clone() for name, value in self.module.state_dict().items()}
+        state = {name: value.detach().cpu().clone() for name, value in self.module.state_dict().items()}
         self.torch.save(state, request["file"])
         return {}
 
@@ -99,13 +111,23 @@ class Worker(Trial):
         return {}
 
     def bind(self, number):
-        """Gives the module the parameters of an area."""
-        if number == self.bound:
-            return
+        """Gives the module the parameters of an area. On a device of its own it has a copy, which is made
+        again for every forward pass, as Tandem changes them where they are."""
         area = self.areas[number]
-        for (lo, hi), p in zip(self.places, self.parameters):
-            p.data = area[lo:hi].view(p.shape)
+        if self.device.apart:
+            if self.values_there is None:
+                self.values_there, self.grads_there = (
+                    self.torch.empty(self.size, device=self.device.own) for _ in range(2))
+            self.values_there.copy_(area, non_blocking=True)
+            area = self.values_there
+        if self.bound is None or number != self.bound and not self.device.apart:
+            for (lo, hi), p in zip(self.places, self.parameters):
+                p.data = area[lo:hi].view(p.shape)
         self.bound = number
+
+    def there(self, *values):
+        """Returns values on the device of the module, as copies if that is not the processors."""
+        return [v.to(self.device.own, non_blocking=True) for v in values]
 
     def forward(self, request):
         torch = self.torch
@@ -116,11 +138,12 @@ class Worker(Trial):
         if self.norms and not p.train:
             self.read_running(p.running)
         if p.train:
-            torch.default_generator.manual_seed(p.seed())  # of the processors alone, as it takes no time
+            self.device.seed(p.seed())
         with torch.set_grad_enabled(p.train):
-            p.leaf = p.embeddings.detach().requires_grad_(p.train)
+            embeddings, numbers, labels = self.there(p.embeddings, p.numbers, p.labels)
+            p.leaf = embeddings.detach().requires_grad_(p.train)
             with self.rounded(p.train):
-                out = self.run(p.leaf, p.numbers, p.labels, p.train)
+                out = self.run(p.leaf, numbers, labels, p.train)
             out = out.float()
         if p.train and not self.finite([out]) and self.finite([p.embeddings, p.numbers, *self.parameters]):
             raise self.refused("forward returned NaN or infinity for finite embeddings, numbers and "
@@ -141,15 +164,17 @@ class Worker(Trial):
         """Writes the gradients bucket by bucket, and says so as each is final."""
         torch = self.torch
         p = self.passes.pop(request["pass"])
-        self.bind(p.params)
+        if p.params != self.bound:
+            self.bind(p.params)
         self.current, self.next = p, 0
         self.missing = [0] * len(self.buckets)
         for lo, _ in self.places:
             self.missing[self.bucket_of(lo)] += 1
-        torch.autograd.backward([p.output], None if p.output.dim() == 0 else [p.logit_grads])
+        grads = self.grads_there if self.device.apart else p.grads
+        torch.autograd.backward([p.output], None if p.output.dim() == 0 else self.there(p.logit_grads))
         for i in p.without:
             lo, hi = self.places[i]
-            p.grads[lo:hi] = 0
+            grads[lo:hi] = 0
         p.embedding_grads.zero_() if p.leaf.grad is None else p.embedding_grads.copy_(p.leaf.grad)
         self.current = None
         self.missing = [0] * len(self.buckets)
@@ -163,7 +188,8 @@ class Worker(Trial):
         if i not in self.current.without:
             raise self.refused_twice(i)
         lo, hi = self.places[i]
-        self.current.grads[lo:hi] = parameter.grad.reshape(-1)
+        grads = self.grads_there if self.device.apart else self.current.grads
+        grads[lo:hi] = parameter.grad.reshape(-1)
         self.current.without.discard(i)
         self.missing[self.bucket_of(lo)] -= 1
         self.report_buckets(self.current)
@@ -172,6 +198,9 @@ class Worker(Trial):
     def report_buckets(self, p):
         """Reports the buckets that are final, in their order."""
         while self.next < len(self.buckets) and self.missing[self.next] == 0:
+            if self.device.apart:
+                lo, hi = self.buckets[self.next]
+                p.grads[lo:hi] = self.grads_there[lo:hi]  # waits for the device
             self.reply({"pass": p.number, "bucket": self.next})
             self.next += 1
 
