@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
@@ -22,6 +23,9 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		`rows.placement = "cloud" is`:   func(j *job.Job) { j.Rows.Placement = "cloud" },
 		"use sync or hybrid instead of": func(j *job.Job) { j.Training.Mode = job.AsyncPS },
 		"set model.device to cuda":      func(j *job.Job) { j.Model.Device = job.Device{} },
+		"the rows of a module of PyTorch are on PSs": func(j *job.Job) {
+			j.Model.Spec = model.Spec{Kind: model.Torch, File: "net.py", Class: "Net", EmbeddingDim: 4}
+		},
 		"leave out roles.rank-recovery": func(j *job.Job) { j.Roles.Ranks, j.Roles.RankRecovery = 2, true },
 		"leave nn-worker out of faults": func(j *job.Job) {
 			j.Faults.Crashes = []fault.Crash{{Role: msg.NNWorker, Step: 3}}

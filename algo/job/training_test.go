@@ -6,6 +6,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/delay"
 	"tandem/algo/protocol/pace"
 )
@@ -44,6 +45,10 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Job) { t.Wire.AllReduce = job.NCCLSums },
 			"wire.all-reduce = nccl needs GPUs: set model.device to cuda"},
 		{func(t *job.Job) { t.Wire.AllReduce, t.Model.Device.CUDA = job.NCCLSums, true }, ""},
+		{func(t *job.Job) {
+			t.Wire.AllReduce, t.Model.Device.CUDA = job.NCCLSums, true
+			t.Model.Spec = model.Spec{Kind: model.Torch, File: "net.py", Class: "Net", EmbeddingDim: 4}
+		}, "wire.all-reduce = nccl: the gradients of a module of PyTorch come to the host"},
 		{func(t *job.Job) {
 			t.Wire.AllReduce, t.Model.Device.CUDA, t.Roles.RankRecovery = job.NCCLSums, true, true
 		}, "roles.rank-recovery needs wire.all-reduce = host: the sums of nccl end with the first rank"},
