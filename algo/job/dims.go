@@ -150,7 +150,7 @@ func (j *Job) validateAges() error {
 				"leave out rows.hot", setting)
 		case j.HasRowsOnGPU():
 			return fmt.Errorf("rows: %s does not go with %s, which forgets no row and admits every "+
-				"id: leave one out", setting, j.gpuSetting())
+				"id: leave one out", setting, j.GPUSetting())
 		}
 	}
 	return nil

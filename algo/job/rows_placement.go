@@ -34,8 +34,8 @@ func (j *Job) wantsGPU() bool {
 		slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool { return s.Placement == RowsOnGPU })
 }
 
-// gpuSetting names the setting by which rows are on GPUs.
-func (j *Job) gpuSetting() string {
+// GPUSetting names the setting by which rows are on GPUs, where some are.
+func (j *Job) GPUSetting() string {
 	if j.Rows.Placement == RowsOnGPU {
 		return "rows.placement = " + RowsOnGPU
 	}
@@ -150,7 +150,7 @@ func (j *Job) validateRowsOnGPU() error {
 	if err != nil {
 		return err
 	}
-	gpu := j.gpuSetting()
+	gpu := j.GPUSetting()
 	switch rows := &j.Rows; {
 	case rule.Dense().Strategy != pace.Reduced:
 		return fmt.Errorf(gpu+" needs a mode whose rank updates rows and network in every step: use sync or "+
