@@ -51,8 +51,9 @@ func (j *Job) PSLimits() (capacity int, memory unit.Bytes) {
 	return j.Rows.Capacity, j.Rows.Memory
 }
 
-// unplaced returns the job without where rows are, and without the limits that GPUs have: a model moves.
-func (j Job) unplaced() Job {
+// WithRowsOnPSs returns the job without where rows are, and without the limits that GPUs have: PSs have all
+// rows.
+func (j Job) WithRowsOnPSs() Job {
 	if j.wantsGPU() {
 		j.Rows.Capacity, j.Rows.Memory = 0, 0
 	}
@@ -64,6 +65,21 @@ func (j Job) unplaced() Job {
 	j.Data.Slots = slices.DeleteFunc(slots, func(s SlotSetting) bool {
 		return reflect.DeepEqual(s, SlotSetting{Slot: s.Slot})
 	})
+	return j
+}
+
+// WithSlotsOnPSs returns the job with the rows of some slots, given by their names, on PSs. Those of others
+// stay where they are.
+func (j Job) WithSlotsOnPSs(names []string) Job {
+	slots := slices.Clone(j.Data.Slots)
+	for _, name := range names {
+		i := slices.IndexFunc(slots, func(s SlotSetting) bool { return s.Slot == name })
+		if i < 0 {
+			i, slots = len(slots), append(slots, SlotSetting{Slot: name})
+		}
+		slots[i].Placement = RowsOnPSs
+	}
+	j.Data.Slots = slots
 	return j
 }
 

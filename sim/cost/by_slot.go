@@ -74,22 +74,24 @@ func (w *Workload) sides(t *job.Job, width int) sides {
 		return sides{ps: none(), gpu: w}
 	}
 	var s sides
-	var ps, gpu []GroupRows
-	for _, g := range w.Groups {
-		if onGPU(t, &g) {
-			gpu = append(gpu, g)
-			continue
-		}
-		ps = append(ps, g)
-		s.width += g.Width
+	ps, gpu := w.GroupsByPlace(t)
+	for i := range ps {
+		s.width += ps[i].Width
 	}
 	s.ps, s.gpu, s.both = w.Part(ps), w.Part(gpu), len(ps) > 0 && len(gpu) > 0
 	return s
 }
 
-// onGPU reports whether a job has the rows of a feature group on GPUs.
-func onGPU(t *job.Job, g *GroupRows) bool {
-	return slices.ContainsFunc(g.Slots, t.SlotOnGPU)
+// GroupsByPlace returns the feature groups whose rows a job has on PSs, and those whose rows are on GPUs.
+func (w *Workload) GroupsByPlace(t *job.Job) (ps, gpu []GroupRows) {
+	for _, g := range w.Groups {
+		if slices.ContainsFunc(g.Slots, t.SlotOnGPU) {
+			gpu = append(gpu, g)
+		} else {
+			ps = append(ps, g)
+		}
+	}
+	return ps, gpu
 }
 
 // CheckGroups returns an error if a job places rows by slot, and the workload does not say what each slot
