@@ -63,7 +63,7 @@ func simulatedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset) (cluster.
 // rowKernels are the kernels of rows.cu that a step has.
 var rowKernels = []string{"clear_index", "pool_group", "count_new_rows", "number_new_rows", "create_rows",
 	"key_owners", "count_digits", "sum_digits", "place_digits", "deal_rows", "answer_rows",
-	"sum_row_gradients", "send_sums", "update_rows"}
+	"sum_row_gradients", "send_sums", "update_rows", "spread_columns", "gather_columns"}
 
 // ranKernels returns how often these have run.
 func ranKernels(t *testing.T) (n int) {
@@ -89,7 +89,7 @@ func wantedKernels(t *testing.T, j *job.Job, data *datasets.Dataset, steps int) 
 	}
 	b := cost.NewPrices(h.Resolve(), j, layout, &w, true).Batch(int32(j.Training.GlobalBatch / ranks)).Rows
 	other := b.Answer.Launches + b.Sum.Launches + b.Update.Launches
-	all := ranks * (steps*(b.Find.Launches+b.Pool.Launches+other) + 1)
+	all := ranks * (steps*(b.Find.Launches+b.Pool.Launches+b.Columns.Launches+other) + 1)
 	if ranks > 1 {
 		all += ranks * (b.Find.Launches - j.GroupsPerRank() + other)
 	}
@@ -97,17 +97,21 @@ func wantedKernels(t *testing.T, j *job.Job, data *datasets.Dataset, steps int) 
 }
 
 // The bytes on the simulated exchange are those that NCCL has counted in a training of the same job, and the
-// memory of the rows is that which the ranks have taken. Kernels have run as often as their price says.
+// memory of the rows is that which the ranks have taken, also where PSs have the rows of a slot. Kernels have
+// run as often as their price says.
 func TestBytesBetweenGPUsAreThoseOfATraining(t *testing.T) {
 	for _, c := range []struct {
 		mode         string
 		ranks, batch int
-	}{{job.Sync, 2, 32}, {job.Hybrid, 4, 64}, {job.Sync, 1, 16}, {job.Sync, 2, 256}} {
+		onPSs        []string
+	}{{job.Sync, 2, 32, nil}, {job.Hybrid, 4, 64, nil}, {job.Sync, 1, 16, nil}, {job.Sync, 2, 256, nil},
+		{job.Sync, 1, 32, []string{"user", "tags"}}, {job.Hybrid, 2, 64, []string{"item"}}} {
 		text := fmt.Sprintf(gpuJob, max(128, c.batch), c.mode, c.batch, c.ranks, 200)
 		j, err := job.Load(ownFile(t, "job.yaml", text))
 		if err != nil {
 			t.Fatal(err)
 		}
+		j = j.WithSlotsOnPSs(c.onPSs)
 		data, err := datasets.Open(j.Data, "")
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/shard"
 	"tandem/datasets"
@@ -56,7 +57,7 @@ func TestGroupsOfRowsForGPUs(t *testing.T) {
 			for what, w := range map[string]cost.Workload{"expected": expected, "counted": counted} {
 				g := w.Groups[i]
 				// A count of rows deviates by less than √n, and one of ids by less than 0.02 of a sample.
-				if !slices.Equal(g.Slots, names[i]) || math.Abs(g.Named-named[i]) > 0.05 ||
+				if g.Width != 16*len(of) || !slices.Equal(g.Slots, names[i]) || math.Abs(g.Named-named[i]) > 0.05 ||
 					math.Abs(g.Created-n) > 4*math.Sqrt(n) || what == "counted" && g.Created != n {
 					t.Errorf("%s: %+v, want %v with %v rows, %v of a sample", what, g, names[i], n, named[i])
 				}
@@ -71,6 +72,19 @@ func setOf(ids []uint64) map[uint64]bool {
 		set[id] = true
 	}
 	return set
+}
+
+// Groups have the weights of their ids, and the maxima of their slots.
+func TestGroupsHaveTheirWeightsAndMaxima(t *testing.T) {
+	schema := &batch.Schema{PrefixBits: 12, Slots: []batch.Slot{{Name: "a", Dim: 4, Pooling: batch.Max},
+		{Name: "b", Dim: 4, Weighted: true}}}
+	rows := &batch.Batch{Samples: 2, Slots: []batch.Jagged{{Offsets: []int32{0, 1, 3}, IDs: []uint64{5, 5, 6}},
+		{Offsets: []int32{0, 1, 1}, IDs: []uint64{7}, Weights: []float32{0.5}}}}
+	g := countedGroups(schema, rows)
+	if g[0].Winners != 4 || g[0].Weights != 0 || g[0].Named != 1.5 || g[0].Rows != 2 || g[1].Winners != 0 ||
+		g[1].Weights != 0.5 || g[1].Rows != 1 || g[1].Distinct(1) != 0.5 {
+		t.Errorf("%+v", g)
+	}
 }
 
 // A part of a job's rows has the ids, the rows and the compressed sizes of its slots alone: counted as in

@@ -73,6 +73,7 @@ func TestSizesOfABatchWithRowsBySlot(t *testing.T) {
 func TestPricesOfRowsBySlotAreThoseOfTheirSlots(t *testing.T) {
 	for _, ranks := range []int{1, 4} {
 		j, layout, w := inGroups(ranks)
+		w.Groups[2].Rows = 3e8 // beyond the caches of PS hosts
 		mixed := pricesOnGPUs(t, leaving(j, "tags"), layout, w)
 		both, part := mixed.Batch(100), *layout
 		part.EmbeddingWidth = 32
@@ -109,6 +110,18 @@ func TestPricesOfRowsBySlotAreThoseOfTheirSlots(t *testing.T) {
 			t.Errorf("%d ranks: %+v, want %+v with %v for columns of %d groups", ranks, rows, gpu, columns,
 				groups)
 		}
+	}
+}
+
+// Cores of a host hash many ids of a slot on GPUs side by side, and none of a slot on PSs: of one group of a
+// rank, two slots.
+func TestHostsHashIDsOfSlotsOnGPUs(t *testing.T) {
+	j, layout, w := inGroups(1)
+	j.Training.Groups = 1
+	p := pricesOnGPUs(t, leaving(j, "tags"), layout, w)
+	one := float64(p.System.NNWorker.SignTime.Mid) * 100_000 / p.ServerHost.CoreSpeed
+	if got := float64(p.hashTime(100_000)); math.Abs(got-one/2) > 1 {
+		t.Errorf("%v ns, want %v", got, one/2)
 	}
 }
 
