@@ -42,6 +42,14 @@ func (j *Job) GPUSetting() string {
 	return "data.slots: placement = " + RowsOnGPU
 }
 
+// gpuSettingOf names the setting by which the rows of a slot, given by its name, are on GPUs.
+func (j *Job) gpuSettingOf(slot string) string {
+	if j.ownSetting(slot).Placement == RowsOnGPU {
+		return "its placement = " + RowsOnGPU
+	}
+	return "rows.placement = " + RowsOnGPU
+}
+
 // PSLimits returns rows.capacity and rows.memory as far as they are those of a PS: 0, which is no limit,
 // where they are those of a GPU, also for rows that a mode without ranks or another model has on the host.
 func (j *Job) PSLimits() (capacity int, memory unit.Bytes) {
@@ -98,13 +106,18 @@ func (j *Job) placementOf(s *SlotSetting) string {
 
 // SlotOnGPU reports whether the ranks hold the rows of a slot, given by its name, on their GPUs.
 func (j *Job) SlotOnGPU(name string) bool {
+	return j.placementOf(j.ownSetting(name)) == RowsOnGPU && j.Training.Mode != Sequential
+}
+
+// ownSetting returns the settings of a slot, given by its name.
+func (j *Job) ownSetting(name string) *SlotSetting {
 	own := &SlotSetting{}
 	for i := range j.Data.Slots {
 		if j.Data.Slots[i].Slot == name {
 			own = &j.Data.Slots[i]
 		}
 	}
-	return j.placementOf(own) == RowsOnGPU && j.Training.Mode != Sequential
+	return own
 }
 
 // SlotsOnGPU returns the numbers of the slots whose rows the ranks hold on their GPUs, in ascending order.

@@ -57,7 +57,8 @@ func TestGroupsOfRowsForGPUs(t *testing.T) {
 			for what, w := range map[string]cost.Workload{"expected": expected, "counted": counted} {
 				g := w.Groups[i]
 				// A count of rows deviates by less than √n, and one of ids by less than 0.02 of a sample.
-				if g.Width != 16*len(of) || !slices.Equal(g.Slots, names[i]) || math.Abs(g.Named-named[i]) > 0.05 ||
+				if g.Width != 16*len(of) || !slices.Equal(g.Slots, names[i]) ||
+					math.Abs(g.Named-named[i]) > 0.05 ||
 					math.Abs(g.Created-n) > 4*math.Sqrt(n) || what == "counted" && g.Created != n {
 					t.Errorf("%s: %+v, want %v with %v rows, %v of a sample", what, g, names[i], n, named[i])
 				}
@@ -78,7 +79,8 @@ func setOf(ids []uint64) map[uint64]bool {
 func TestGroupsHaveTheirWeightsAndMaxima(t *testing.T) {
 	schema := &batch.Schema{PrefixBits: 12, Slots: []batch.Slot{{Name: "a", Dim: 4, Pooling: batch.Max},
 		{Name: "b", Dim: 4, Weighted: true}}}
-	rows := &batch.Batch{Samples: 2, Slots: []batch.Jagged{{Offsets: []int32{0, 1, 3}, IDs: []uint64{5, 5, 6}},
+	rows := &batch.Batch{Samples: 2, Slots: []batch.Jagged{
+		{Offsets: []int32{0, 1, 3}, IDs: []uint64{5, 5, 6}},
 		{Offsets: []int32{0, 1, 1}, IDs: []uint64{7}, Weights: []float32{0.5}}}}
 	g := countedGroups(schema, rows)
 	if g[0].Winners != 4 || g[0].Weights != 0 || g[0].Named != 1.5 || g[0].Rows != 2 || g[1].Winners != 0 ||
@@ -93,8 +95,8 @@ func TestPartOfAJobIsThatOfItsSlots(t *testing.T) {
 	j := job.Default()
 	columns := []job.SyntheticColumn{{Name: "user", Cardinality: 3000, Exponent: 1.1},
 		{Name: "hour", Cardinality: 24}, {Name: "tags", Cardinality: 500, Exponent: 0.8, IDsPerRow: 2.5}}
-	j.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{Seed: 1, TrainRows: 2000, TestRows: 10,
-		Columns: columns}, Slots: []job.SlotSetting{{Slot: "user", Placement: job.RowsOnPSs}}}
+	j.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{Seed: 1, TrainRows: 2000,
+		TestRows: 10, Columns: columns}, Slots: []job.SlotSetting{{Slot: "user", Placement: job.RowsOnPSs}}}
 	j.Rows.Placement, j.Wire.Index, j.Training.GlobalBatch = job.RowsOnGPU, job.IndexCompressed, 2000
 	data, err := datasets.Open(j.Data, "")
 	if err != nil {
@@ -117,7 +119,8 @@ func TestPartOfAJobIsThatOfItsSlots(t *testing.T) {
 	}
 	got := expected.OnGPUs(&j)
 	if got.Distinct(100) != others.Distinct(100) || got.Occurrences != others.Occurrences ||
-		got.RowOccurrences != others.RowOccurrences || got.Rows != others.Rows || got.Created != others.Created ||
+		got.RowOccurrences != others.RowOccurrences || got.Rows != others.Rows ||
+		got.Created != others.Created ||
 		got.Slots != others.Slots || got.Trained != others.Trained || got.RowBytes != others.RowBytes {
 		t.Errorf("expected %+v, want %+v", got, others)
 	}

@@ -114,9 +114,9 @@ func carriedByPSs(t *testing.T, j job.Job) (bytes float64) {
 	return bytes
 }
 
-// A slot that moves from PSs to GPUs takes its bytes along, and no others: of each distinct row, two signs, its
-// values and its gradient leave the links of PSs, and a sign, values and gradient are exchanged by ranks. Of
-// each sample, the pooled values and their gradients leave the way to the rank, which gets an id instead.
+// A slot that moves from PSs to GPUs takes its bytes along, and no others: of each distinct row, two signs,
+// its values and its gradient leave the links of PSs, and a sign, values and gradient are exchanged by ranks.
+// Of each sample, the pooled values and their gradients leave the way to the rank, which gets an id instead.
 func TestASlotThatMovesTakesItsBytesAlong(t *testing.T) {
 	const ranks, steps = 2, 30
 	distinct := clicks().Distinct(512) / 26
@@ -181,7 +181,7 @@ func TestRowsBySlotFeelTheResourcesOfTheirWays(t *testing.T) {
 // A job that places rows by slot needs to know what each slot has.
 func TestRowsBySlotNeedTheirGroups(t *testing.T) {
 	_, err := Run(hardwareOf(t, gpuCluster()), bySlot(job.Sync, 2, 3), tower(t), clicks(), Options{})
-	if err == nil || !strings.Contains(err.Error(), "no feature groups, and the job has the rows of some slots") {
+	if err == nil || !strings.Contains(err.Error(), "no feature groups, and the job has the rows of some") {
 		t.Errorf("error %v", err)
 	}
 }

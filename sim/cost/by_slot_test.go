@@ -67,9 +67,9 @@ func TestSizesOfABatchWithRowsBySlot(t *testing.T) {
 	}
 }
 
-// The EW does the work of a job that has tags alone, and moves 1600 pooled values to their places, and as many
-// gradients back. On the accelerator are the kernels of a job that has user and item alone, and one for each
-// group of a rank behind it that does the same for the pass, before and after.
+// The EW does the work of a job that has tags alone, and moves 1600 pooled values to their places, and as
+// many gradients back. On the accelerator are the kernels of a job that has user and item alone, and one for
+// each group of a rank behind it that does the same for the pass, before and after.
 func TestPricesOfRowsBySlotAreThoseOfTheirSlots(t *testing.T) {
 	for _, ranks := range []int{1, 4} {
 		j, layout, w := inGroups(ranks)
@@ -90,7 +90,8 @@ func TestPricesOfRowsBySlotAreThoseOfTheirSlots(t *testing.T) {
 			t.Errorf("%d ranks: EWs split for %v, pool for %v, merge for %v; of tags alone %v, %v, %v", ranks,
 				both.Split, both.Pool, merge, ps.Split, ps.Pool, want)
 		}
-		if mixed.ReadRows(100, 100) != tags.ReadRows(100, 100) || mixed.Apply(100, 100) != tags.Apply(100, 100) ||
+		if mixed.ReadRows(100, 100) != tags.ReadRows(100, 100) ||
+			mixed.Apply(100, 100) != tags.Apply(100, 100) ||
 			mixed.CreateRows(100, 100) != tags.CreateRows(100, 100) || tags.CreateRows(100, 100).Core == 0 {
 			t.Errorf("%d ranks: PSs work on tags as %v and %v, alone %v and %v", ranks,
 				mixed.ReadRows(100, 100), mixed.Apply(100, 100), tags.ReadRows(100, 100),

@@ -277,8 +277,8 @@ func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
 			beside += fmt.Sprintf(" and %v for NCCL", more)
 		}
 		if made > float64(ranks*each) {
-			also = fmt.Sprintf(", and the data have %.0f rows for %d GPUs: with that capacity, also take "+
-				"more GPUs (roles.ranks), or "+fewer, made, ranks)
+			also = fmt.Sprintf(", and the data have %.0f rows, more than %d × %d: with that capacity, also "+
+				"take more GPUs (roles.ranks), or "+fewer, made, ranks, each)
 		}
 		return fmt.Errorf("cost: %s, and %v of %v of an accelerator (%s) are free beside %s: %w; "+
 			"rows.capacity = %d would fit%s", c.Needs(c.Most()), m.freeForRows(), m.GPUHas,

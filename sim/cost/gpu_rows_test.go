@@ -53,7 +53,8 @@ func TestSizesOfABatchWithRowsOnGPUs(t *testing.T) {
 	j, layout, w := onGPUs(4)
 	s := newBatchSize(&j, &w, layout, 100, j.ShardPlan(), 2)
 	if s.DistinctRows != 0 || s.HottestRows != 0 || s.Routed.Rows[0] != 0 || s.Routed.SignBytes[1] != 0 ||
-		s.EmbeddingBytes != 8*600 || s.GradientBytes != 0 || s.onGPU != (gpuBatch{600, 400, 5000. / 1000 / 400}) {
+		s.EmbeddingBytes != 8*600 || s.GradientBytes != 0 ||
+		s.onGPU != (gpuBatch{600, 400, 5000. / 1000 / 400}) {
 		t.Errorf("%+v", s)
 	}
 	b := pricesOnGPUs(t, j, layout, w).Batch(100)

@@ -66,9 +66,10 @@ func (w *Workload) hotBytes() unit.Bytes {
 	return unit.Bytes(w.Hot.Rows*w.rowBytes(table.Overhead)) + w.HotBucket()
 }
 
-// pooledBytes returns the sizes of the messages Embeddings, without ids, and PutGradients of a batch, of which
-// the EW sends a number of values for each sample. With hot rows, embeddings are those that the EW pools, rows that share a bag with hot ones, and 4 bytes for each hot row,
-// for each row of a bag that the rank pools, and for each bag's end, as exec.MixedRows.Size counts them.
+// pooledBytes returns the sizes of the messages Embeddings, without ids, and PutGradients of a batch, of
+// which the EW sends a number of values for each sample. With hot rows, embeddings are those that the EW
+// pools, rows that share a bag with hot ones, and 4 bytes for each hot row, for each row of a bag that the
+// rank pools, and for each bag's end, as exec.MixedRows.Size counts them.
 func (w *Workload) pooledBytes(t *job.Job, width int, samples int32, hot *HotBatch) (
 	embeddings, gradients unit.Bytes) {
 	if !w.HasHotRows() {

@@ -30,10 +30,11 @@ const (
 	divisionsMost = 1<<groupsTried - 1
 )
 
-// Divide returns the fastest of several divisions of a job whose rows do not fit the GPUs of its ranks, at the
-// middle of the box; nil if they fit, or no feature group does. Of up to five feature groups it simulates all
-// divisions that fit. Of more, it puts groups in the order of their reads of a row, leaves out each that does
-// not fit behind those before it, and simulates the beginnings of this list: all, or 31 at equal distances.
+// Divide returns the fastest of several divisions of a job whose rows do not fit the GPUs of its ranks, at
+// the middle of the box; nil if they fit, or no feature group does. Of up to five feature groups it simulates
+// all divisions that fit. Of more, it puts groups in the order of their reads of a row, leaves out each that
+// does not fit behind those before it, and simulates the beginnings of this list: all, or 31 at equal
+// distances.
 //
 // Cost: up to 32 simulations.
 func Divide(ctx context.Context, j *Job, o Options) (*Division, error) {
@@ -154,8 +155,8 @@ func (d *Division) String() string {
 	if d.Capacity > 0 {
 		leave += fmt.Sprintf(" and set rows.capacity to %d", d.Capacity)
 	}
-	leave += fmt.Sprintf(", for %.0f rows with %.0f %% of the reads on GPUs: %s samples/s", d.Rows, 100*d.Reads,
-		rateText(d.Rate))
+	leave += fmt.Sprintf(", for %.0f rows with %.0f %% of the reads on GPUs: %s samples/s", d.Rows,
+		100*d.Reads, rateText(d.Rate))
 	switch all := rateText(d.RateOnPSs); {
 	case d.RateOnPSs == 0:
 		return "by predicted rates, " + leave + "; all rows do not fit the PSs"

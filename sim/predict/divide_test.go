@@ -88,8 +88,8 @@ func bruteForce(t *testing.T, j *Job, capacity int) (onPSs []string, rate float6
 	return onPSs, rate
 }
 
-// Of jobs with up to five tables, the division is the best of all that fit. Beside it is the rate with all rows
-// on PSs.
+// Of jobs with up to five tables, the division is the best of all that fit. Beside it is the rate with all
+// rows on PSs.
 func TestDivisionIsTheFastestOfAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 9))
 	for range 4 {
@@ -121,9 +121,9 @@ func TestDivisionIsTheFastestOfAll(t *testing.T) {
 	}
 }
 
-// Room for 95 rows. In the order of reads a row are tags (3 of 10), history (9 of 90), user (4 of 60), item (1
-// of 50), and four tables of 100 rows that fit nowhere: history does not fit behind tags, and item not behind
-// both, so the list is tags, user.
+// Room for 95 rows. In the order of reads a row are tags (3 of 10), history (9 of 90), user (4 of 60), item
+// (1 of 50), and four tables of 100 rows that fit nowhere: history does not fit behind tags, and item not
+// behind both, so the list is tags, user.
 func TestDivisionsOfManyGroupsFollowTheirReads(t *testing.T) {
 	groups := []cost.GroupRows{table("user", 4, 60), table("item", 1, 50), table("history", 9, 90),
 		table("tags", 3, 10)}
@@ -183,16 +183,17 @@ func TestErrorsSayWhatToLeaveToPSs(t *testing.T) {
 	j := divided(t, []cost.GroupRows{table("a", 200, 1000), table("b", 1, 20_000)}, 1000)
 	_, err := Run(ctx, j, Options{})
 	if err = WithDivision(ctx, j, Options{}, err); err == nil || !errors.Is(err, cost.ErrGPUMemory) ||
-		!strings.Contains(err.Error(), "; by predicted rates, leave b to PSs (placement: ps in data.slots), for "+
-			"1000 rows with 100 % of the reads on GPUs: ") ||
+		!strings.Contains(err.Error(), "; by predicted rates, leave b to PSs (placement: ps in data.slots), "+
+			"for 1000 rows with 100 % of the reads on GPUs: ") ||
 		!strings.Contains(err.Error(), "; with all rows on PSs ") {
 		t.Errorf("error %v", err)
 	}
 	slow := *j
 	slow.Hardware = j.Hardware.Clone()
 	slow.Hardware.Accelerator.Launch.Mid *= 1000
-	if err := WithDivision(ctx, &slow, Options{}, err); !strings.Contains(err.Error(), "leave all rows to PSs "+
-		"(rows.placement: ps, without rows.capacity): ") || !strings.Contains(err.Error(), "on GPUs is to leave b") {
+	err = WithDivision(ctx, &slow, Options{}, err)
+	if text := err.Error(); !strings.Contains(text, "leave all rows to PSs (rows.placement: ps, without "+
+		"rows.capacity): ") || !strings.Contains(text, "on GPUs is to leave b") {
 		t.Errorf("slow GPUs: %v", err)
 	}
 	other := errors.New("other")
