@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
+	"tandem/algo/protocol/event"
 	"tandem/datasets"
 	"tandem/internal/workload"
 	"tandem/runtime/cuda/engine"
@@ -28,8 +29,8 @@ roles: {ranks: %d, embedding-workers: 1, embedding-ps: 2}
 rows: {placement: gpu, capacity: %d, optimizer: {kind: rowwise-adagrad}}
 `
 
-// trainedOnGPUs trains a job on GPUs of the software.
-func trainedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset) (*train.Result, error) {
+// trainedOnGPUs trains a job on GPUs of the software. The observer may be nil.
+func trainedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset, o event.Observer) (*train.Result, error) {
 	t.Helper()
 	softgpu.Open(t, j.Roles.Ranks)
 	gpus, err := engine.Open(softgpu.Libraries(t), j)
@@ -40,7 +41,7 @@ func trainedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset) (*train.Res
 	if err != nil {
 		t.Fatal(err)
 	}
-	return train.Run(t.Context(), *j, source, data.Test, train.Options{Backend: backend.Backend{
+	return train.Run(t.Context(), *j, source, data.Test, train.Options{Observer: o, Backend: backend.Backend{
 		Trainer: gpus.Trainer}})
 }
 
@@ -117,7 +118,7 @@ func TestBytesBetweenGPUsAreThoseOfATraining(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, ranBefore := softgpu.Sent(t), ranKernels(t)
-		trained, err := trainedOnGPUs(t, &j, data)
+		trained, err := trainedOnGPUs(t, &j, data, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,6 +147,43 @@ func TestBytesBetweenGPUsAreThoseOfATraining(t *testing.T) {
 	}
 }
 
+// With rows by slot, every role does in the simulator what it does in a training on GPUs: see
+// TestSyncHasTheSameEventsInBothDrivers.
+func TestSyncBySlotHasTheSameEventsInBothDrivers(t *testing.T) {
+	const steps, batch = 12, 32
+	for _, ranks := range []int{1, 2} {
+		text := fmt.Sprintf(gpuJob, steps*batch, job.Sync, batch, ranks, 200)
+		j, err := job.Load(ownFile(t, "job.yaml", text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		j = j.WithSlotsOnPSs([]string{"user"})
+		data, err := datasets.Open(j.Data, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		real, simulated := sequences{}, sequences{}
+		if _, err := trainedOnGPUs(t, &j, data, real); err != nil {
+			t.Fatal(err)
+		}
+		w, layout, err := workload.Counted(data, &j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		section := job.PersiaCluster()
+		section.Unfold, section.EmbeddingWorkers.Count, section.EmbeddingPSs.Count = true, 1, 2
+		h, _, err := cost.Load(&section, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := cluster.Options{WarmUp: 4, Measured: steps - 4 - j.Depth(), Observer: simulated}
+		if _, err := cluster.Run(h, j, layout, w, o); err != nil {
+			t.Fatal(err)
+		}
+		compareEvents(t, real, simulated, 1+1+2+ranks)
+	}
+}
+
 // The simulator refuses rows that do not fit by the arithmetic of the runtime, and says what would fit to
 // within half a per cent: it knows less of the memory of the network.
 func TestRowsThatDoNotFitAreRefusedAlike(t *testing.T) {
@@ -169,7 +207,7 @@ func TestRowsThatDoNotFitAreRefusedAlike(t *testing.T) {
 			}
 			return text, fit
 		}
-		_, measured := trainedOnGPUs(t, &j, data)
+		_, measured := trainedOnGPUs(t, &j, data, nil)
 		_, _, predicted := simulatedOnGPUs(t, &j, data)
 		a, fit := arithmetic(measured)
 		b, fits := arithmetic(predicted)
