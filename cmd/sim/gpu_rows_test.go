@@ -30,7 +30,8 @@ rows: {placement: gpu, capacity: %d, optimizer: {kind: rowwise-adagrad}}
 `
 
 // trainedOnGPUs trains a job on GPUs of the software. The observer may be nil.
-func trainedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset, o event.Observer) (*train.Result, error) {
+func trainedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset, o event.Observer) (*train.Result,
+	error) {
 	t.Helper()
 	softgpu.Open(t, j.Roles.Ranks)
 	gpus, err := engine.Open(softgpu.Libraries(t), j)
