@@ -57,8 +57,8 @@ func newGPURows(n *numerics, c *dense.Config, strategy dense.Strategy) (*gpuRows
 	for rank := range n.job.Roles.Ranks {
 		holder, ok := strategy.Replica(int32(rank)).(model.RowHolder)
 		if !ok || holder.Rows() == nil {
-			return nil, fmt.Errorf("rows.placement = %s: ranks compute on the processors here; set it to %s",
-				job.RowsOnGPU, job.RowsOnPSs)
+			return nil, fmt.Errorf("%s: ranks compute on the processors here; set it to %s",
+				n.job.GPUSetting(), job.RowsOnPSs)
 		}
 		g.rows = append(g.rows, holder.Rows())
 	}

@@ -23,6 +23,14 @@ func TestRanksWithRowsGetIDs(t *testing.T) {
 	if _, err := New(j, data, backend.Backend{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("without a GPU: %v, want %s", err, want)
 	}
+	bySlot := j
+	bySlot.Rows.Placement = ""
+	bySlot.Data.Slots = []job.SlotSetting{{Slot: data.Fields.Slots[0].Name, Placement: job.RowsOnGPU}}
+	const bySlotWant = "data.slots: placement = gpu: ranks compute on the processors here; set it to ps"
+	if _, err := New(bySlot, data, backend.Backend{}); err == nil ||
+		!strings.Contains(err.Error(), bySlotWant) {
+		t.Errorf("a slot without a GPU: %v, want %s", err, bySlotWant)
+	}
 	elsewhere := func(at msg.Address) bool { return at.Role != msg.NNWorker }
 	p, err := NewLocal(j, data, backend.Backend{}, elsewhere)
 	if err != nil {

@@ -41,7 +41,7 @@ func (j Job) DifferenceButRoles(other Job) (*Difference, error) {
 	other.Roles = j.Roles
 	var sides [2]map[string]any
 	for i, side := range []Job{j, other} {
-		text, err := yaml.Marshal(side.compared().unplaced())
+		text, err := yaml.Marshal(side.compared().WithRowsOnPSs())
 		if err == nil {
 			err = yaml.Unmarshal(text, &sides[i])
 		}

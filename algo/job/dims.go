@@ -68,9 +68,9 @@ func (j *Job) CheckDims(slots []batch.Slot) error {
 		if j.SlotOnGPU(slot.Name) {
 			switch {
 			case slot.Weighted:
-				return errWeightsOnGPU(slot.Name)
+				return j.errWeightsOnGPU(slot.Name)
 			case slot.Pooling == batch.Max:
-				return errMaxOnGPU(slot.Name)
+				return j.errMaxOnGPU(slot.Name)
 			}
 		}
 		setting, instead := "", "leave it out"
@@ -97,16 +97,16 @@ func (j *Job) CheckDims(slots []batch.Slot) error {
 }
 
 // errMaxOnGPU returns the error of a slot that takes a maximum, where GPUs pool rows.
-func errMaxOnGPU(slot string) error {
-	return fmt.Errorf("slot %s takes a maximum, and rows.placement = %s forms sums alone: set the placement "+
-		"of the slot to %s, where EWs form maxima, or its pooling to %s, %s or %s", slot, RowsOnGPU,
-		RowsOnPSs, PoolSum, PoolMean, PoolSqrt)
+func (j *Job) errMaxOnGPU(slot string) error {
+	return fmt.Errorf("slot %s takes a maximum, and %s forms sums alone: set the placement of the slot to "+
+		"%s, where EWs form maxima, or its pooling to %s, %s or %s", slot, j.gpuSettingOf(slot), RowsOnPSs,
+		PoolSum, PoolMean, PoolSqrt)
 }
 
 // errWeightsOnGPU returns the error of a slot whose ids have weights, where GPUs pool rows.
-func errWeightsOnGPU(slot string) error {
-	return fmt.Errorf("the ids of slot %s have weights, and rows.placement = %s adds rows as they are: set "+
-		"the placement of the slot to %s, where EWs multiply them, or leave out the weights", slot, RowsOnGPU,
+func (j *Job) errWeightsOnGPU(slot string) error {
+	return fmt.Errorf("the ids of slot %s have weights, and %s adds rows as they are: set the placement of "+
+		"the slot to %s, where EWs multiply them, or leave out the weights", slot, j.gpuSettingOf(slot),
 		RowsOnPSs)
 }
 
@@ -150,7 +150,7 @@ func (j *Job) validateAges() error {
 				"leave out rows.hot", setting)
 		case j.HasRowsOnGPU():
 			return fmt.Errorf("rows: %s does not go with %s, which forgets no row and admits every "+
-				"id: leave one out", setting, j.gpuSetting())
+				"id: leave one out", setting, j.GPUSetting())
 		}
 	}
 	return nil
@@ -161,12 +161,12 @@ func (j *Job) validateAges() error {
 func (j *Job) validateDims() error {
 	for i := range j.Data.Slots {
 		if s := &j.Data.Slots[i]; s.Pooling == PoolMax && j.SlotOnGPU(s.Slot) {
-			return fmt.Errorf("data.slots: %w", errMaxOnGPU(s.Slot))
+			return fmt.Errorf("data.slots: %w", j.errMaxOnGPU(s.Slot))
 		}
 	}
 	for _, weighted := range j.Data.WeightedSlots() {
 		if j.SlotOnGPU(weighted) {
-			return fmt.Errorf("data: %w", errWeightsOnGPU(weighted))
+			return fmt.Errorf("data: %w", j.errWeightsOnGPU(weighted))
 		}
 	}
 	slots := j.SlotRows()

@@ -85,7 +85,7 @@ func (j *Job) CheckProcesses() error {
 	}
 	if j.SharesRowsOnGPUs() {
 		return fmt.Errorf("%s: %d ranks exchange their rows only where all are in one process; in several, "+
-			"set roles.ranks to 1", j.gpuSetting(), j.Roles.Ranks)
+			"set roles.ranks to 1", j.GPUSetting(), j.Roles.Ranks)
 	}
 	return nil
 }

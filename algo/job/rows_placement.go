@@ -34,12 +34,20 @@ func (j *Job) wantsGPU() bool {
 		slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool { return s.Placement == RowsOnGPU })
 }
 
-// gpuSetting names the setting by which rows are on GPUs.
-func (j *Job) gpuSetting() string {
+// GPUSetting names the setting by which rows are on GPUs, where some are.
+func (j *Job) GPUSetting() string {
 	if j.Rows.Placement == RowsOnGPU {
 		return "rows.placement = " + RowsOnGPU
 	}
 	return "data.slots: placement = " + RowsOnGPU
+}
+
+// gpuSettingOf names the setting by which the rows of a slot, given by its name, are on GPUs.
+func (j *Job) gpuSettingOf(slot string) string {
+	if j.ownSetting(slot).Placement == RowsOnGPU {
+		return "its placement = " + RowsOnGPU
+	}
+	return "rows.placement = " + RowsOnGPU
 }
 
 // PSLimits returns rows.capacity and rows.memory as far as they are those of a PS: 0, which is no limit,
@@ -51,8 +59,9 @@ func (j *Job) PSLimits() (capacity int, memory unit.Bytes) {
 	return j.Rows.Capacity, j.Rows.Memory
 }
 
-// unplaced returns the job without where rows are, and without the limits that GPUs have: a model moves.
-func (j Job) unplaced() Job {
+// WithRowsOnPSs returns the job without where rows are, and without the limits that GPUs have: PSs have all
+// rows.
+func (j Job) WithRowsOnPSs() Job {
 	if j.wantsGPU() {
 		j.Rows.Capacity, j.Rows.Memory = 0, 0
 	}
@@ -64,6 +73,21 @@ func (j Job) unplaced() Job {
 	j.Data.Slots = slices.DeleteFunc(slots, func(s SlotSetting) bool {
 		return reflect.DeepEqual(s, SlotSetting{Slot: s.Slot})
 	})
+	return j
+}
+
+// WithSlotsOnPSs returns the job with the rows of some slots, given by their names, on PSs. Those of others
+// stay where they are.
+func (j Job) WithSlotsOnPSs(names []string) Job {
+	slots := slices.Clone(j.Data.Slots)
+	for _, name := range names {
+		i := slices.IndexFunc(slots, func(s SlotSetting) bool { return s.Slot == name })
+		if i < 0 {
+			i, slots = len(slots), append(slots, SlotSetting{Slot: name})
+		}
+		slots[i].Placement = RowsOnPSs
+	}
+	j.Data.Slots = slots
 	return j
 }
 
@@ -82,13 +106,18 @@ func (j *Job) placementOf(s *SlotSetting) string {
 
 // SlotOnGPU reports whether the ranks hold the rows of a slot, given by its name, on their GPUs.
 func (j *Job) SlotOnGPU(name string) bool {
+	return j.placementOf(j.ownSetting(name)) == RowsOnGPU && j.Training.Mode != Sequential
+}
+
+// ownSetting returns the settings of a slot, given by its name.
+func (j *Job) ownSetting(name string) *SlotSetting {
 	own := &SlotSetting{}
 	for i := range j.Data.Slots {
 		if j.Data.Slots[i].Slot == name {
 			own = &j.Data.Slots[i]
 		}
 	}
-	return j.placementOf(own) == RowsOnGPU && j.Training.Mode != Sequential
+	return own
 }
 
 // SlotsOnGPU returns the numbers of the slots whose rows the ranks hold on their GPUs, in ascending order.
@@ -150,7 +179,7 @@ func (j *Job) validateRowsOnGPU() error {
 	if err != nil {
 		return err
 	}
-	gpu := j.gpuSetting()
+	gpu := j.GPUSetting()
 	switch rows := &j.Rows; {
 	case rule.Dense().Strategy != pace.Reduced:
 		return fmt.Errorf(gpu+" needs a mode whose rank updates rows and network in every step: use sync or "+

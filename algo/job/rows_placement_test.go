@@ -159,6 +159,8 @@ func TestRowsAreOnGPUsBySlot(t *testing.T) {
 		"": {{Slot: "tags", Pooling: job.PoolMax, Placement: ps}},
 		"slot tags takes a maximum, and rows.placement = gpu": {{Slot: "tags", Pooling: job.PoolMax},
 			{Slot: "item", Placement: ps}},
+		"slot tags takes a maximum, and its placement = gpu forms": {{Slot: "tags", Pooling: job.PoolMax,
+			Placement: gpu}, {Slot: "item", Placement: ps}},
 		`slots[0].placement = "cloud" is`: {{Slot: "tags", Placement: "cloud"}},
 		"slots user and item of group all share rows, and have placement ps and gpu: give them one": {
 			{Slot: "user", Group: "all", Placement: ps}, {Slot: "item", Group: "all"}},

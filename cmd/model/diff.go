@@ -45,7 +45,7 @@ func (p *program) diffCommand() *cobra.Command {
 			if asJSON {
 				err = writeJSON(p.stdout, d)
 			} else {
-				err = writeDifference(p.stdout, &first.Manifest, &second.Manifest, d)
+				err = writeDifference(p.stdout, first, second, d)
 			}
 			if err == nil && !d.None() {
 				err = errDiffer
@@ -58,11 +58,15 @@ func (p *program) diffCommand() *cobra.Command {
 }
 
 // writeDifference prints what distinguishes two models.
-func writeDifference(w io.Writer, a, b *checkpoint.Manifest, d *checkpoint.Difference) error {
-	for i, m := range []*checkpoint.Manifest{a, b} {
-		hot := ""
+func writeDifference(w io.Writer, a, b *checkpoint.Checkpoint, d *checkpoint.Difference) error {
+	for i, c := range []*checkpoint.Checkpoint{a, b} {
+		m, hot := &c.Manifest, ""
 		if m.Rows.Hot != nil {
-			hot = fmt.Sprintf(", hot rows: %d", m.Rows.Hot.Rows)
+			j, err := c.ParseJob()
+			if err != nil {
+				return err
+			}
+			hot = fmt.Sprintf(", %s: %d", ranksHave(&j, "rows on GPUs", "hot rows"), m.Rows.Hot.Rows)
 		}
 		fmt.Fprintf(w, "%-6s  %s, %d steps, seed %d, embedding PSs: %d%s\n", []string{"first", "second"}[i],
 			m.Mode, m.Step, m.Seed, m.Rows.PSs(), hot)

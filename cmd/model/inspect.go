@@ -72,7 +72,8 @@ func describe(w io.Writer, c *checkpoint.Checkpoint, j *job.Job) error {
 		holders(m.Dense.Parts))
 	hot := ""
 	if m.Rows.Hot != nil {
-		hot = fmt.Sprintf("; %d of them are hot, on every rank", m.Rows.Hot.Rows)
+		hot = fmt.Sprintf("; %d of them %s", m.Rows.Hot.Rows, ranksHave(j, "were on the GPUs of the ranks",
+			"are hot, on every rank"))
 	}
 	line("rows", "%d of %s%s", rows, strings.Join(values, ", or "), hot)
 	line("files", "%v in %d files", bytes, len(m.Files)+1)
@@ -81,7 +82,7 @@ func describe(w io.Writer, c *checkpoint.Checkpoint, j *job.Job) error {
 		line("numbers", "%s", strings.Join(m.Schema.Numbers, ", "))
 	}
 	line("labels", "%s\n", strings.Join(m.Schema.Labels, ", "))
-	if err := serverTable(m).WriteText(w); err != nil {
+	if err := serverTable(m, j).WriteText(w); err != nil {
 		return err
 	}
 	lines := strings.Split(strings.TrimSpace(string(c.Job)), "\n")
@@ -132,8 +133,17 @@ func slotNames(slots []checkpoint.Slot) (names []string) {
 	return names
 }
 
-// serverTable returns the rows of each embedding PS, and the hot rows, if there are any.
-func serverTable(m *checkpoint.Manifest) cli.Table {
+// ranksHave returns what to say of rows that the ranks of a job had: on its GPUs, or as hot rows. No job has
+// both.
+func ranksHave(j *job.Job, onGPUs, hot string) string {
+	if j.HasRowsOnGPU() {
+		return onGPUs
+	}
+	return hot
+}
+
+// serverTable returns the rows of each embedding PS, and those of the ranks, if they had some.
+func serverTable(m *checkpoint.Manifest, j *job.Job) cli.Table {
 	t := cli.Table{Header: []string{"embedding PS", "rows", "size", "updates", "evicted", "refused"}}
 	dims, largest := m.Rows.ByDim(), int64(0)
 	sizes := map[string]int64{}
@@ -146,7 +156,7 @@ func serverTable(m *checkpoint.Manifest) cli.Table {
 	for i, s := range m.Rows.ByOwner() {
 		name := fmt.Sprint(i / len(dims))
 		if i == len(m.Rows.Servers) {
-			name = "ranks (hot)"
+			name = ranksHave(j, "ranks (GPUs)", "ranks (hot)")
 		} else if len(dims) > 1 {
 			dim := dims[i%len(dims)]
 			name += fmt.Sprintf(", rows of %d", dim.Dim)

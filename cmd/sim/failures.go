@@ -202,8 +202,8 @@ func (q *request) checkPolicy() error {
 	case x.by(byLog) && q.graph():
 		return cli.UsageError(remedy, "--recover log: system %s has no PSs", q.hardware.System.Name)
 	case x.by(byRanks) && q.job.HasRowsOnGPU():
-		return cli.UsageError(remedy, "--recover ranks: rows.placement = %s loses rows with a rank",
-			job.RowsOnGPU)
+		return cli.UsageError(remedy, "--recover ranks: %s loses rows with a rank",
+			q.job.GPUSetting())
 	case x.by(byRanks) && q.graph():
 		return cli.UsageError(remedy, "--recover ranks: the ranks of system %s hold different rows",
 			q.hardware.System.Name)

@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
+	"tandem/algo/protocol/event"
 	"tandem/datasets"
 	"tandem/internal/workload"
 	"tandem/runtime/cuda/engine"
@@ -28,8 +29,9 @@ roles: {ranks: %d, embedding-workers: 1, embedding-ps: 2}
 rows: {placement: gpu, capacity: %d, optimizer: {kind: rowwise-adagrad}}
 `
 
-// trainedOnGPUs trains a job on GPUs of the software.
-func trainedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset) (*train.Result, error) {
+// trainedOnGPUs trains a job on GPUs of the software. The observer may be nil.
+func trainedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset, o event.Observer) (*train.Result,
+	error) {
 	t.Helper()
 	softgpu.Open(t, j.Roles.Ranks)
 	gpus, err := engine.Open(softgpu.Libraries(t), j)
@@ -40,7 +42,7 @@ func trainedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset) (*train.Res
 	if err != nil {
 		t.Fatal(err)
 	}
-	return train.Run(t.Context(), *j, source, data.Test, train.Options{Backend: backend.Backend{
+	return train.Run(t.Context(), *j, source, data.Test, train.Options{Observer: o, Backend: backend.Backend{
 		Trainer: gpus.Trainer}})
 }
 
@@ -63,7 +65,7 @@ func simulatedOnGPUs(t *testing.T, j *job.Job, data *datasets.Dataset) (cluster.
 // rowKernels are the kernels of rows.cu that a step has.
 var rowKernels = []string{"clear_index", "pool_group", "count_new_rows", "number_new_rows", "create_rows",
 	"key_owners", "count_digits", "sum_digits", "place_digits", "deal_rows", "answer_rows",
-	"sum_row_gradients", "send_sums", "update_rows"}
+	"sum_row_gradients", "send_sums", "update_rows", "spread_columns", "gather_columns"}
 
 // ranKernels returns how often these have run.
 func ranKernels(t *testing.T) (n int) {
@@ -89,7 +91,7 @@ func wantedKernels(t *testing.T, j *job.Job, data *datasets.Dataset, steps int) 
 	}
 	b := cost.NewPrices(h.Resolve(), j, layout, &w, true).Batch(int32(j.Training.GlobalBatch / ranks)).Rows
 	other := b.Answer.Launches + b.Sum.Launches + b.Update.Launches
-	all := ranks * (steps*(b.Find.Launches+b.Pool.Launches+other) + 1)
+	all := ranks * (steps*(b.Find.Launches+b.Pool.Launches+b.Columns.Launches+other) + 1)
 	if ranks > 1 {
 		all += ranks * (b.Find.Launches - j.GroupsPerRank() + other)
 	}
@@ -97,23 +99,27 @@ func wantedKernels(t *testing.T, j *job.Job, data *datasets.Dataset, steps int) 
 }
 
 // The bytes on the simulated exchange are those that NCCL has counted in a training of the same job, and the
-// memory of the rows is that which the ranks have taken. Kernels have run as often as their price says.
+// memory of the rows is that which the ranks have taken, also where PSs have the rows of a slot. Kernels have
+// run as often as their price says.
 func TestBytesBetweenGPUsAreThoseOfATraining(t *testing.T) {
 	for _, c := range []struct {
 		mode         string
 		ranks, batch int
-	}{{job.Sync, 2, 32}, {job.Hybrid, 4, 64}, {job.Sync, 1, 16}, {job.Sync, 2, 256}} {
+		onPSs        []string
+	}{{job.Sync, 2, 32, nil}, {job.Hybrid, 4, 64, nil}, {job.Sync, 1, 16, nil}, {job.Sync, 2, 256, nil},
+		{job.Sync, 1, 32, []string{"user", "tags"}}, {job.Hybrid, 2, 64, []string{"item"}}} {
 		text := fmt.Sprintf(gpuJob, max(128, c.batch), c.mode, c.batch, c.ranks, 200)
 		j, err := job.Load(ownFile(t, "job.yaml", text))
 		if err != nil {
 			t.Fatal(err)
 		}
+		j = j.WithSlotsOnPSs(c.onPSs)
 		data, err := datasets.Open(j.Data, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		before, ranBefore := softgpu.Sent(t), ranKernels(t)
-		trained, err := trainedOnGPUs(t, &j, data)
+		trained, err := trainedOnGPUs(t, &j, data, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,6 +148,43 @@ func TestBytesBetweenGPUsAreThoseOfATraining(t *testing.T) {
 	}
 }
 
+// With rows by slot, every role does in the simulator what it does in a training on GPUs: see
+// TestSyncHasTheSameEventsInBothDrivers.
+func TestSyncBySlotHasTheSameEventsInBothDrivers(t *testing.T) {
+	const steps, batch = 12, 32
+	for _, ranks := range []int{1, 2} {
+		text := fmt.Sprintf(gpuJob, steps*batch, job.Sync, batch, ranks, 200)
+		j, err := job.Load(ownFile(t, "job.yaml", text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		j = j.WithSlotsOnPSs([]string{"user"})
+		data, err := datasets.Open(j.Data, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		real, simulated := sequences{}, sequences{}
+		if _, err := trainedOnGPUs(t, &j, data, real); err != nil {
+			t.Fatal(err)
+		}
+		w, layout, err := workload.Counted(data, &j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		section := job.PersiaCluster()
+		section.Unfold, section.EmbeddingWorkers.Count, section.EmbeddingPSs.Count = true, 1, 2
+		h, _, err := cost.Load(&section, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := cluster.Options{WarmUp: 4, Measured: steps - 4 - j.Depth(), Observer: simulated}
+		if _, err := cluster.Run(h, j, layout, w, o); err != nil {
+			t.Fatal(err)
+		}
+		compareEvents(t, real, simulated, 1+1+2+ranks)
+	}
+}
+
 // The simulator refuses rows that do not fit by the arithmetic of the runtime, and says what would fit to
 // within half a per cent: it knows less of the memory of the network.
 func TestRowsThatDoNotFitAreRefusedAlike(t *testing.T) {
@@ -165,7 +208,7 @@ func TestRowsThatDoNotFitAreRefusedAlike(t *testing.T) {
 			}
 			return text, fit
 		}
-		_, measured := trainedOnGPUs(t, &j, data)
+		_, measured := trainedOnGPUs(t, &j, data, nil)
 		_, _, predicted := simulatedOnGPUs(t, &j, data)
 		a, fit := arithmetic(measured)
 		b, fits := arithmetic(predicted)

@@ -81,7 +81,7 @@ func (q *request) noteOfPart() []string {
 
 // notesOfGPURows returns what a user might not expect of rows on GPUs.
 func (q *request) notesOfGPURows() (notes []string) {
-	if !q.job.HasRowsOnGPU() || q.job.MixesPlacements() { // which has no price
+	if !q.job.HasRowsOnGPU() {
 		return nil
 	}
 	if name := q.hardware.System.Name; name != ownSystem {
@@ -89,7 +89,7 @@ func (q *request) notesOfGPURows() (notes []string) {
 			"prices of launches, waits and collectives: --system %s has those of the runtime", ownSystem,
 			name, ownSystem))
 	}
-	if slices.Contains(q.modes, job.Sync) {
+	if slices.Contains(q.modes, job.Sync) && !q.job.MixesPlacements() {
 		notes = append(notes, "hybrid has the bits of sync where rows are on GPUs, and gets the ids of its "+
 			"next batches ahead")
 	}

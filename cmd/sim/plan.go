@@ -267,8 +267,10 @@ func (d *planned) setOwnModel(c *predict.Choice, folder string, given func(strin
 	if err != nil {
 		return err
 	}
-	if err := cost.CheckPriced(&j); err != nil {
-		return err
+	if j.MixesPlacements() {
+		return fmt.Errorf("a plan has all rows of a job on GPUs, or all on PSs: leave out the placement of "+
+			"single slots in data.slots, and set rows.placement to %s or %s; sim run predicts the job as it "+
+			"is", job.RowsOnGPU, job.RowsOnPSs)
 	}
 	if j.HasRowsOnGPU() {
 		c.OnGPU = &j.Rows

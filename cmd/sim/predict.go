@@ -137,7 +137,8 @@ func (q *request) predictAll(chosen bool, progress *cli.Progress, say io.Writer,
 		}
 	}
 	if len(r.predictions) == 0 {
-		return nil, refused
+		last := q.question(q.modes[len(q.modes)-1], q.gpus[len(q.gpus)-1])
+		return nil, predict.WithDivision(context.Background(), last, q.predictions(), refused)
 	}
 	var err error
 	if sync, hybrid := r.last(job.Sync), r.last(job.Hybrid); sync != nil && hybrid != nil {

@@ -6,8 +6,9 @@ The report has the throughput with its interval over what is not known and over
 seeds, the time of a step and of its parts, what bounds it by share of the
 critical path, the cost, how much a better part would change, and the staleness
 of reads. --effects ranks the unknowns, and --parameters lists every quantity
-with its range and source. Of a job file with rows.placement: gpu, it has the
-memory and the load of a GPU, and what the GPUs exchange in a step.
+with its range and source. Of a job file with rows on GPUs, of all slots or of
+some, it has the memory and the load of a GPU, and what the GPUs exchange in a
+step.
 
 --json prints one object; keys that do not apply are null. The unit of a number
 is in its key, but for these:

@@ -51,9 +51,9 @@ func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
 			continue
 		}
 		t.Faults, t.Slow, t.Wire.Retry = fault.Plan{}, nil, 0
-		a, err := predict.Run(context.Background(),
-			&predict.Job{Job: t, Hardware: hardware, Workload: w, Layout: layout},
-			predict.Options{Samples: samples})
+		predicted := &predict.Job{Job: t, Hardware: hardware, Workload: w, Layout: layout}
+		a, err := predict.Run(context.Background(), predicted, predict.Options{Samples: samples})
+		err = predict.WithDivision(context.Background(), predicted, predict.Options{}, err)
 		// The cluster may have no such GPUs. Whether those of this machine do, the run finds out.
 		if t.HasRowsOnGPU() && err != nil {
 			r.Unsimulated = append(r.Unsimulated, fmt.Sprintf("%s on %s: %v",

@@ -5,7 +5,9 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"tandem/algo/job"
@@ -38,9 +40,11 @@ func Simulated(config *job.Data, j *job.Job, dataDir string) (cost.Workload, *mo
 			}
 		}
 		if j.Wire.Index == job.IndexCompressed {
-			if w.Packed, err = packedSizesOfGenerated(*config, j, hot); err != nil {
+			first, rows, err := firstGenerated(*config, j)
+			if err != nil {
 				return w, nil, err
 			}
+			pack(&w, first, rows, hot, j)
 		}
 		return lay(w, schema, j)
 	}
@@ -88,8 +92,8 @@ func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, 
 		Weights:        float64(weights) / float64(data.Train.Samples),
 		Distinct:       func(samples int) float64 { return sum(counts(samples)) },
 		Labels:         len(schema.Labels),
-		Packed:         packedSizes(&schema, data.Train, hot),
 	}
+	pack(&w, &schema, data.Train, hot, j)
 	if j.HasHotRows() {
 		w.Hot = hotRows(&schema, data.Train, hot)
 	}
@@ -98,6 +102,10 @@ func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, 
 	w.Classes = countedClasses(&schema, data.Train, counts)
 	if j.HasRowsOnGPU() {
 		w.Groups = countedGroups(&schema, data.Train)
+		err = j.CheckPlacements(schema.Slots)
+	}
+	if err != nil {
+		return w, nil, err
 	}
 	return lay(w, &schema, j)
 }
@@ -113,15 +121,35 @@ func countedGroups(schema *batch.Schema, rows *batch.Batch) (groups []cost.Group
 			places[group] = place
 			groups = append(groups, cost.GroupRows{})
 		}
-		groups[place].Slots = append(groups[place].Slots, slot.Name)
-		groups[place].Named += float64(len(rows.Slots[s].IDs)*slot.RowsPerID()) / float64(rows.Samples)
+		g, ids := &groups[place], float64(len(rows.Slots[s].IDs))/float64(rows.Samples)
+		addSlot(g, &slot)
+		g.Occurrences += ids
+		g.Named += ids * float64(slot.RowsPerID())
+		g.Weights += float64(len(rows.Slots[s].Weights)) / float64(rows.Samples)
 	}
-	for _, r := range route.RouteByDim(nil, schema, batch.Cut(rows, 1, 1)[0], shard.Rows(1)).Routed {
-		for _, sign := range r.Signs {
-			groups[places[sign>>shift]].Rows++
-		}
+	distinct := remembered(func(samples int) []float64 {
+		return windowMeans(rows, samples, len(groups), func(part batch.Part, sums []int) {
+			for _, r := range route.RouteByDim(nil, schema, part, shard.Rows(1)).Routed {
+				for _, sign := range r.Signs {
+					sums[places[sign>>shift]]++
+				}
+			}
+		})
+	})
+	for place := range groups {
+		g := &groups[place]
+		g.Distinct = func(samples int) float64 { return distinct(samples)[place] }
+		g.Rows = g.Distinct(rows.Samples)
+		g.Created = g.Rows
 	}
 	return groups
+}
+
+// addSlot adds a slot to its feature group, without what its ids say.
+func addSlot(g *cost.GroupRows, slot *batch.Slot) {
+	g.Slots = append(g.Slots, slot.Name)
+	g.Width += slot.Width()
+	g.Winners += slot.Winners()
 }
 
 // countedClasses returns the classes of counted rows.
@@ -205,20 +233,42 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch, hot *shard.Hot) *cost.
 	}
 }
 
-// packedSizesOfGenerated returns the packed sizes of the first rows of generated data.
-func packedSizesOfGenerated(config job.Data, j *job.Job, hot *shard.Hot) (*cost.PackedSizes, error) {
+// pack adds the sizes of compressed ids and signs of neighbouring rows to a workload.
+func pack(w *cost.Workload, schema *batch.Schema, rows *batch.Batch, hot *shard.Hot, j *job.Job) {
+	w.Packed = packedSizes(schema, rows, hot)
+	if !j.HasRowsOnGPU() {
+		return
+	}
+	// Each name of a slot is between two zeros.
+	of := remembered(func(names string) *cost.PackedSizes {
+		own, part := *schema, *rows
+		own.Slots, part.Slots = nil, nil
+		for s, slot := range schema.Slots {
+			if strings.Contains(names, "\x00"+slot.Name+"\x00") {
+				own.Slots, part.Slots = append(own.Slots, slot), append(part.Slots, rows.Slots[s])
+			}
+		}
+		return packedSizes(&own, &part, nil)
+	})
+	w.PackedOf = func(slots []string) *cost.PackedSizes {
+		return of("\x00" + strings.Join(slots, "\x00") + "\x00")
+	}
+}
+
+// firstGenerated returns the first rows of generated data with their schema.
+func firstGenerated(config job.Data, j *job.Job) (*batch.Schema, *batch.Batch, error) {
 	spec := *config.Synthetic
 	spec.TrainRows, spec.TestRows = min(spec.TrainRows, j.Training.GlobalBatch), 1
 	config.Synthetic = &spec
 	data, err := datasets.Open(config, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if data, err = data.InMemory(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	schema := datasets.WithDims(data.Schema, j)
-	return packedSizes(&schema, data.Train, hot), nil
+	return &schema, data.Train, nil
 }
 
 // windowsMax is the largest number of batches that a mean is taken over.
@@ -303,17 +353,15 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 		w.Rows += rows
 		w.RowOccurrences += named
 		if j.HasRowsOnGPU() {
-			own := cost.GroupRows{Named: named,
-				Rows: sum(expectDistinct([]*group{g}, g.place+1)(spec.TrainRows))}
-			for _, column := range g.columns {
-				own.Slots = append(own.Slots, column.Name)
-			}
-			w.Groups = append(w.Groups, own)
+			w.Groups = append(w.Groups, g.expected(schema, rows, named, spec.TrainRows))
 		}
 		if w.Classes != nil {
 			w.Classes[g.place].Rows += rows
 			w.Classes[g.place].Named += named
 		}
+	}
+	if err := j.CheckPlacements(schema.Slots); err != nil {
+		return w, nil, err
 	}
 	w.Created = w.Distinct(spec.TrainRows)
 	w.Trained = float64(j.Training.Epochs) * float64(spec.TrainRows)
@@ -362,6 +410,20 @@ func groupsOf(schema *batch.Schema, columns []job.SyntheticColumn, days int) []*
 		g.cardinality += float64(columns[s].Cardinality) * (1 + columns[s].Drift*float64(days-1))
 	}
 	return groups
+}
+
+// expected describes a group with a number of rows, some of them named by each sample, in a training on a
+// number of samples.
+func (g *group) expected(schema *batch.Schema, rows, named float64, samples int) cost.GroupRows {
+	own, counts := cost.GroupRows{Named: named, Rows: rows}, expectDistinct([]*group{g}, g.place+1)
+	own.Distinct = func(samples int) float64 { return sum(counts(samples)) }
+	own.Created = own.Distinct(samples)
+	for _, column := range g.columns {
+		slot := slices.IndexFunc(schema.Slots, func(s batch.Slot) bool { return s.Name == column.Name })
+		addSlot(&own, &schema.Slots[slot])
+		own.Occurrences += column.MeanIDs()
+	}
+	return own
 }
 
 // rows returns the expected number of rows of a number of distinct ids: each id has one of

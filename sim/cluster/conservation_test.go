@@ -64,15 +64,19 @@ func (a *account) message(m *msg.Message) {
 	}
 	switch m.Kind {
 	case msg.PutGradients, msg.Embeddings:
-		if a.prices.Job.HasRowsOnGPU() {
+		if a.prices.Job.HasRowsOnGPU() && !a.prices.Job.MixesPlacements() {
 			return // ids stay on the host, and gradients on the accelerator
 		}
 	}
+	bytes := m.Bytes
+	if m.Kind == msg.Embeddings && a.prices.Job.MixesPlacements() {
+		bytes -= 8 * 512 * slotsOnGPU // ids
+	}
 	switch m.Kind {
 	case msg.PutGradients, msg.Push:
-		a.add("copies out", m.Rank, float64(a.prices.HostLinkWire.Time(m.Bytes)))
+		a.add("copies out", m.Rank, float64(a.prices.HostLinkWire.Time(bytes)))
 	case msg.Samples, msg.Embeddings, msg.Params:
-		a.add("copies in", m.Rank, float64(a.prices.HostLinkWire.Time(m.Bytes)))
+		a.add("copies in", m.Rank, float64(a.prices.HostLinkWire.Time(bytes)))
 	}
 }
 
@@ -114,8 +118,8 @@ func (a *account) work(at msg.Address, w role.Work, reads int) {
 		a.add("launches", w.Rank, float64(b.BackwardHost))
 		a.add("kernels", w.Rank, float64(b.Backward+b.HotBackward))
 		if r := b.Rows; r != nil { // the update follows
-			a.add("launches", w.Rank, float64(r.Sum.Host+r.Update.Host))
-			a.add("kernels", w.Rank, float64(r.Sum.Kernels+r.Update.Kernels))
+			a.add("launches", w.Rank, float64(r.Columns.Host+r.Sum.Host+r.Update.Host))
+			a.add("kernels", w.Rank, float64(r.Columns.Kernels+r.Sum.Kernels+r.Update.Kernels))
 		}
 	case role.DenseApply:
 		a.add("kernels", w.Rank, float64(b.Update+p.HotUpdate(0, 512*int(a.config.Ranks))))
@@ -133,20 +137,26 @@ func (a *account) work(at msg.Address, w role.Work, reads int) {
 func TestBytesAndWorkAreConserved(t *testing.T) {
 	const tolerance = 2e-5
 	for _, c := range []struct {
-		mode       string
-		hot, onGPU bool
-	}{{job.Hybrid, false, false}, {job.AsyncPS, false, false}, {job.Hybrid, true, false},
-		{job.Hybrid, false, true}} {
+		mode               string
+		hot, onGPU, bySlot bool
+	}{{job.Hybrid, false, false, false}, {job.AsyncPS, false, false, false}, {job.Hybrid, true, false, false},
+		{job.Hybrid, false, true, false}, {job.Hybrid, false, false, true}} {
 		s, mode := small(), c.mode
 		s.Unfold = true
 		j := training(mode, 4)
 		if c.onGPU {
 			j = onGPUs(mode, 4)
 		}
+		if c.bySlot {
+			j = bySlot(mode, 4, slotsOnGPU)
+		}
 		j.Roles.DensePSs = 2
 		layout, clicks := tower(t), clicks()
 		if c.hot {
 			j.Rows.Hot.Share, clicks = 0.001, hotClicks()
+		}
+		if c.bySlot {
+			clicks = clicksBySlot()
 		}
 		j = j.InMode(mode)
 		o := Options{check: true}

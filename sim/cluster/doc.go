@@ -142,6 +142,10 @@
 // accelerators. Between accelerators of a server, bytes have the time of idle wires; between servers they are
 // flows over the cards. Every rank does the work of the one that owns most rows.
 //
+// Where other slots have their rows on PSs, the roles ask for the work of these as if there were no others.
+// An EW's message to a rank has their pooled values and the ids of slots on GPUs; the values cross the link
+// to the accelerator when they arrive, and the ids with the forward pass.
+//
 // # Faults
 //
 // The faults of a job act on messages and roles as in the runtime: the n-th message from one role to another

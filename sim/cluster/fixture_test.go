@@ -94,6 +94,9 @@ func runOn(t testing.TB, h *cost.Hardware, j job.Job, o Options) Result {
 	if j.HasHotRows() {
 		w = hotClicks()
 	}
+	if j.MixesPlacements() {
+		w = clicksBySlot()
+	}
 	a, err := Run(h, j, tower(t), w, o)
 	if err != nil {
 		t.Fatal(err)

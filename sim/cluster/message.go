@@ -54,9 +54,9 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 	remote := source.host != target.host
 	switch t.stage {
 	case copyFromDevice:
-		if (m.Kind == msg.PutGradients && !w.prices.Job.HasRowsOnGPU() || m.Kind == msg.Push) &&
-			!w.prices.Colocated() {
-			w.serve(i, &w.accelerators[m.Rank].copyOut, copyEngines, w.copyTime(m.Bytes, t.jitter), t.jitter)
+		out := m.Kind == msg.PutGradients || m.Kind == msg.Push
+		if bytes := w.copied(m); out && bytes > 0 && !w.prices.Colocated() {
+			w.serve(i, &w.accelerators[m.Rank].copyOut, copyEngines, w.copyTime(bytes, t.jitter), t.jitter)
 		}
 	case chargeSender:
 		if remote {
@@ -79,10 +79,9 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		}
 		w.chargeMessage(i, target, remote)
 	case copyToDevice:
-		// Ids whose rows are on the accelerators stay on the host until the forward pass.
-		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings && !w.prices.Job.HasRowsOnGPU() ||
-			m.Kind == msg.Params) && !w.prices.Colocated() {
-			w.serve(i, &w.accelerators[m.Rank].copyIn, copyEngines, w.copyTime(m.Bytes, t.jitter), t.jitter)
+		in := m.Kind == msg.Samples || m.Kind == msg.Embeddings || m.Kind == msg.Params
+		if bytes := w.copied(m); in && bytes > 0 && !w.prices.Colocated() {
+			w.serve(i, &w.accelerators[m.Rank].copyIn, copyEngines, w.copyTime(bytes, t.jitter), t.jitter)
 		}
 	case arrive:
 		if w.instances[t.to].away {
@@ -98,6 +97,27 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		return true
 	}
 	return false
+}
+
+// copied returns how many bytes of a message from or to a rank cross the link of its accelerator at once. Ids
+// whose rows are on the accelerators stay on the host until the forward pass. Without them, embeddings are as
+// large as their gradients.
+func (w *simulation) copied(m *msg.Message) unit.Bytes {
+	switch m.Kind {
+	case msg.Embeddings, msg.PutGradients:
+		if !w.prices.Job.HasRowsOnGPU() {
+			return m.Bytes
+		}
+		samples := w.prices.Samples(int(m.Rank), w.stepSamples(m.Step))
+		pooled := w.prices.BatchOn(w.places[w.roleOfRank(m.Rank)].device, samples).GradientBytes
+		if pooled == 0 {
+			return 0 // the rows of all slots are there
+		}
+		return msg.HeaderBytes + pooled
+	case msg.Samples, msg.Params, msg.Push:
+		return m.Bytes
+	}
+	return 0
 }
 
 // copyTime returns the time of one copy between a host and an accelerator.

@@ -16,15 +16,12 @@ import (
 func checkRowsOnGPU(h *cost.Hardware, t *job.Job, numerics bool) error {
 	switch {
 	case !t.HasRowsOnGPU():
-	case t.MixesPlacements():
-		return fmt.Errorf("cluster: %w", cost.CheckPriced(t))
 	case numerics:
-		return fmt.Errorf("cluster: rows.placement = %s: a simulated training computes on processors: set "+
-			"rows.placement to %s, or train with cmd/train", job.RowsOnGPU, job.RowsOnPSs)
+		return fmt.Errorf("cluster: %s: a simulated training computes on processors: set it to %s, or train "+
+			"with cmd/train", t.GPUSetting(), job.RowsOnPSs)
 	case h.Colocated():
-		return fmt.Errorf("cluster: rows.placement = %s needs the profile of an accelerator, and the "+
-			"measured machine has none: choose another cluster, or set rows.placement to %s", job.RowsOnGPU,
-			job.RowsOnPSs)
+		return fmt.Errorf("cluster: %s needs the profile of an accelerator, and the measured machine has "+
+			"none: choose another cluster, or set it to %s", t.GPUSetting(), job.RowsOnPSs)
 	}
 	return nil
 }

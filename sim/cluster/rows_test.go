@@ -87,6 +87,9 @@ func TestRanksExchangeRows(t *testing.T) {
 func withRows(t *testing.T, j job.Job) (*simulation, *cost.BatchPrice) {
 	t.Helper()
 	h, layout, w := hardwareOf(t, gpuCluster()), tower(t), clicks()
+	if j.MixesPlacements() {
+		w = clicksBySlot()
+	}
 	h.System.NNWorker.Interference.Mid = 0
 	p := cost.NewPrices(h.Resolve(), &j, layout, &w, true)
 	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount*p.EmbeddingWorkers.PerHost, p.PSStates
@@ -102,19 +105,24 @@ func withRows(t *testing.T, j job.Job) (*simulation, *cost.BatchPrice) {
 }
 
 // Without jitter, a step of hybrid takes what its parts take one after the other: nothing else is on the way,
-// since samples come long before. Of the all-reduce, backward hides all but the last bucket.
+// since samples come long before. Of the all-reduce, backward hides all but the last bucket. So it is if some
+// slots have their rows on PSs, whose embeddings come before, too: their gradients are put together while the
+// last bucket is reduced.
 func TestAStepWithRowsOnGPUsIsTheSumOfItsParts(t *testing.T) {
-	for _, ranks := range []int{1, 2} {
-		j := onGPUs(job.Hybrid, ranks)
+	for _, j := range []job.Job{onGPUs(job.Hybrid, 1), onGPUs(job.Hybrid, 2), bySlot(job.Hybrid, 1, 10),
+		bySlot(job.Hybrid, 2, 10)} {
+		ranks := j.Roles.Ranks
 		w, b := withRows(t, j)
 		p, g, buckets := w.prices, b.Rows, tower(t).Buckets
 		sum := g.Find.Host + g.Find.Kernels + g.Answer.Host + g.Answer.Kernels + g.Pool.Host +
 			g.Pool.Kernels + g.Sum.Host + g.Sum.Kernels + g.Update.Host + g.Update.Kernels
 		sum += g.BeforeSigns + g.BeforeValues + g.BeforeSums + p.HostLinkWire.Time(g.Staged)
+		sum += g.Columns.Host + g.Columns.Kernels
 		sum += b.ForwardHost + b.Forward + b.BackwardHost + b.Backward + b.Update
 		if ranks > 1 {
 			last := buckets[len(buckets)-1]
-			sum += w.reduceInside(unit.Bytes(4 * (last.Hi - last.Lo)))
+			reduce := w.reduceInside(unit.Bytes(4 * (last.Hi - last.Lo)))
+			sum += max(0, reduce-g.Columns.Kernels)
 			x := &p.System.Collectives.Inside
 			for _, bytes := range []unit.Bytes{g.Signs, g.Values, g.Values} {
 				half := float64(bytes)/2 + float64(x.Half.Mid) // each message costs Half more bytes

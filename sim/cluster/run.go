@@ -87,6 +87,9 @@ func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o O
 			"cluster: workload: no sizes of compressed ids, and the training's index is compressed",
 		)
 	}
+	if err := w.CheckGroups(&t); err != nil {
+		return Result{}, fmt.Errorf("cluster: %w", err)
+	}
 	if err := checkRowsOnGPU(h, &t, o.Numerics != nil); err != nil {
 		return Result{}, err
 	}

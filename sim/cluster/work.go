@@ -51,6 +51,9 @@ func (w *simulation) launch(i int32) {
 	takes := b.ForwardHost
 	if work.Kind == role.Backward {
 		takes = b.BackwardHost
+		if b.Rows != nil {
+			takes += b.Rows.Columns.Host
+		}
 		if b.Rows != nil && !w.prices.Job.SharesRowsOnGPUs() {
 			takes += b.Rows.Update.Host
 		}
@@ -95,8 +98,11 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	case role.Backward:
 		b := p.BatchOn(at.device, work.Samples)
 		more := b.HotBackward
+		if b.Rows != nil {
+			more = b.Rows.Columns.Kernels
+		}
 		if b.Rows != nil && !p.Job.SharesRowsOnGPUs() {
-			more = b.Rows.Update.Kernels
+			more += b.Rows.Update.Kernels
 		}
 		w.backward(i, b.Backward, more)
 	case role.ReadDense:

@@ -20,7 +20,9 @@
 //     do it is an assumption: algo/exec does it on the host.
 //
 //   - Where rows are on GPUs (job.RowsOnGPU), the kernels of tandem/runtime/cuda are priced one by one, with
-//     the exchanges between ranks (GPURows). EWs and PSs have next to nothing to do.
+//     the exchanges between ranks (GPURows). EWs and PSs have next to nothing to do. If slots differ in
+//     where their rows are, each side has the prices of its slots (Workload.OnPSs, OnGPUs), and both that of
+//     moving pooled values to their places among all.
 //
 //   - On a measured machine, work that was recorded costs its recorded time instead (RecordedTimes).
 package cost

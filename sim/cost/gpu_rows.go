@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
-	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
@@ -14,19 +12,21 @@ import (
 	"tandem/sim/device"
 )
 
-// GPURows are the prices of a batch of a rank whose rows are on the GPUs (job.RowsOnGPU). A rank alone has
-// Find before its forward pass and Update behind its backward pass. Of several, each asks the owners of the
-// rows for those of its batch, gets their values, and sends them the sums of their gradients: Find, the
-// exchange of signs, Answer, the exchange of values and Pool come before its forward pass, and Sum, another
-// exchange of values and Update behind the backward passes of all.
+// GPURows are the prices of a batch of a rank whose rows are on the GPUs (job.RowsOnGPU), or those of some
+// slots. A rank alone has Find before its forward pass and Update behind its backward pass. Of several, each
+// asks the owners of the rows for those of its batch, gets their values, and sends them the sums of their
+// gradients: Find, the exchange of signs, Answer, the exchange of values and Pool come before its forward
+// pass, and Sum, another exchange of values and Update behind the backward passes of all. Columns is behind
+// the backward pass of a rank where slots have their rows on PSs: it takes the gradients for these from
+// among those of all slots. What brings their embeddings there is part of Find or Pool.
 //
 // The work is that of package tandem/runtime/cuda/engine, kernel by kernel. Of the rows that all ranks ask
 // for, every rank is taken to own as many as the one that is expected to own most.
 type GPURows struct {
 	// Staged is copied to the accelerator before Find: the signs of all rows that ids name, and the ends of
 	// bags.
-	Staged                          unit.Bytes
-	Find, Answer, Pool, Sum, Update GPUPart
+	Staged                                   unit.Bytes
+	Find, Answer, Pool, Columns, Sum, Update GPUPart
 	// Signs and Values are what a rank sends in an exchange of signs and in one of values, the part for
 	// itself included. The wires are taken to move Fullest times as much.
 	Signs, Values unit.Bytes
@@ -43,7 +43,14 @@ type GPUPart struct {
 }
 
 // gpuBatch is what a batch of a rank has of the rows on GPUs. The numbers are expectations.
-type gpuBatch struct{ distinct, fresh float64 }
+type gpuBatch struct{ named, distinct, fresh float64 }
+
+// newGPUBatch returns what a number of samples have of the rows on GPUs.
+func newGPUBatch(gpu *Workload, samples int32) gpuBatch {
+	b := gpuBatch{named: gpu.RowsNamed() * float64(samples), distinct: gpu.Distinct(int(samples))}
+	b.fresh = newShare(gpu.Created, gpu.Trained/float64(samples), b.distinct)
+	return b
+}
 
 // rowsOfRank describes the rows of a rank's GPU, and those of its batch, for kernels.
 type rowsOfRank struct {
@@ -57,22 +64,12 @@ type rowsOfRank struct {
 	ownPasses, askedPasses int // of the sorts of own and asked
 }
 
-// CheckPriced returns an error if a job has the rows of some slots on GPUs and those of others on PSs,
-// which has no price.
-func CheckPriced(t *job.Job) error {
-	if !t.MixesPlacements() {
-		return nil
-	}
-	return fmt.Errorf("rows have a price where all are on GPUs, or all on PSs: leave out the placement of "+
-		"single slots in data.slots, and set rows.placement to %s or %s", job.RowsOnGPU, job.RowsOnPSs)
-}
-
 // gpuRows returns the prices of a batch on an accelerator.
 func (p *Prices) gpuRows(a *device.Accelerator, s *BatchSize) *GPURows {
 	if !p.Job.HasRowsOnGPU() {
 		return nil
 	}
-	r := p.rowsOfRank(s)
+	r, columns := p.rowsOfRank(s), p.columns(s.Samples)
 	g := &GPURows{Staged: bytesOf(signBytes*r.room + valueBytes*(r.bags+headWords)), Fullest: r.fullest}
 	part := func(captured bool, kernels ...[]device.Kernel) (of GPUPart) {
 		for _, k := range kernels {
@@ -82,16 +79,17 @@ func (p *Prices) gpuRows(a *device.Accelerator, s *BatchSize) *GPURows {
 		of.Host = p.launchTime(of.Launches, captured)
 		return of
 	}
+	g.Columns = part(true, columns)
 	if p.Job.Roles.Ranks == 1 {
-		g.Find = part(true, a.Pool(r.own, true), a.Number(r.own))
-		g.Find.Host += p.hashTime(s.rowOccurrences)
+		g.Find = part(true, a.Pool(r.own, true), a.Number(r.own), columns)
+		g.Find.Host += p.hashTime(s.onGPU.named)
 		g.Update = part(true, a.Sort(r.own.Lookups, r.ownPasses), a.Sum(r.own), a.Update(r.own))
 		return g
 	}
 	g.Find = part(false, a.ClearIndex(r.copies), a.Note(r.own), a.Number(r.own), a.Deal(r.own))
-	g.Find.Host += p.hashTime(s.rowOccurrences)
+	g.Find.Host += p.hashTime(s.onGPU.named)
 	g.Answer = part(false, a.Answer(r.asked), a.Number(r.asked))
-	g.Pool = part(true, a.Pool(r.own, false))
+	g.Pool = part(true, a.Pool(r.own, false), columns)
 	g.Sum = part(false, a.Sort(r.own.Lookups, r.ownPasses), a.Sum(r.own), a.Send(r.own))
 	g.Update = part(false, a.Sort(r.asked.Lookups, r.askedPasses), a.Sum(r.asked), a.Update(r.asked))
 	g.Update.Host += p.wakes(1) + p.HostLinkWire.Time(valueBytes) // what is not finite is seen
@@ -111,16 +109,16 @@ const headWords = 5
 
 // rowsOfRank returns what a batch of a rank has of the rows.
 func (p *Prices) rowsOfRank(s *BatchSize) (r rowsOfRank) {
-	c, ranks, w := p.Job.RowsConfig(), p.Job.Roles.Ranks, p.Workload
+	c, ranks, w := p.Job.RowsConfig(), p.Job.Roles.Ranks, p.gpu
 	r.room, r.bags = w.gpuRoom(s.Samples), float64(w.Slots)*float64(s.Samples)
 	held := float64(c.Most())
 	if rows := w.RowsMade(); rows > 0 {
 		held = min(held, rows/float64(ranks))
 	}
 	groups := max(1, p.Job.GroupsPerRank())
-	named, distinct := s.rowOccurrences, min(s.onGPU.distinct, s.rowOccurrences)
+	named, distinct := s.onGPU.named, min(s.onGPU.distinct, s.onGPU.named)
 	r.own = device.Indexed{Lookups: named, Distinct: distinct, New: s.onGPU.fresh * distinct,
-		Outputs: max(r.bags, float64(p.Layout.EmbeddingWidth)*float64(s.Samples)/float64(c.Dim)),
+		Outputs: max(r.bags, float64(p.Layout.EmbeddingWidth-p.width)*float64(s.Samples)/float64(c.Dim)),
 		Groups:  groups, Dim: c.Dim, State: c.Optimizer.StateSize(c.Dim),
 		Probes: probes(held, c.Most())}
 	group := (int(s.Samples) + groups - 1) / groups
@@ -212,7 +210,7 @@ func (p *Prices) hashTime(named float64) unit.Tick {
 	nanos := float64(each) * named / p.ServerHost.CoreSpeed
 	if named > many {
 		here := min(p.Job.Roles.Ranks, max(1, p.Cluster.AcceleratorsPerServer))
-		pieces := float64(p.Workload.Slots) * float64(max(1, p.Job.GroupsPerRank()))
+		pieces := float64(p.gpu.Slots) * float64(max(1, p.Job.GroupsPerRank()))
 		nanos /= max(1, min(float64(p.ServerHost.Cores)/float64(here), pieces))
 	}
 	return unit.Tick(math.Ceil(nanos))
@@ -234,66 +232,65 @@ func (p *Prices) wakes(n int) unit.Tick {
 	return unit.Tick(math.Ceil(float64(n) * float64(p.System.Messages.Time.Mid) / p.ServerHost.CoreSpeed))
 }
 
-// gpuRowsBytes returns the memory of the rows that a rank has on its GPU, of what it needs for the rows of a
-// batch, and of what connects several GPUs.
-func gpuRowsBytes(t *job.Job, w *Workload, samples int) (rows, batch, reserve unit.Bytes) {
-	c := t.RowsConfig()
-	batch = c.BatchBytes(int(w.gpuRoom(int32(samples))), w.Slots*samples, t.Roles.Ranks)
-	if t.SharesRowsOnGPUs() {
-		reserve = model.NCCLReserve
+// gpuRowsBytes returns the memory of the rows that a rank has on its GPU, and that of what it needs beside
+// them: for the rows of a batch, for pooled embeddings that come from PSs, and to connect several GPUs.
+func gpuRowsBytes(t *job.Job, by *sides, samples int) (rows, beside unit.Bytes) {
+	c, w := t.RowsConfig(), by.gpu
+	beside = c.BatchBytes(int(w.gpuRoom(int32(samples))), w.Slots*samples, t.Roles.Ranks)
+	if by.both {
+		beside += valueBytes * unit.Bytes(by.width*(samples+1)) // with their places among all
 	}
-	return c.RowBytes() * unit.Bytes(c.Most()), batch, reserve
+	return c.RowBytes() * unit.Bytes(c.Most()), beside + reserve(t)
 }
+
+// reserve returns the memory of a GPU that is left to what connects several that have rows.
+func reserve(t *job.Job) unit.Bytes {
+	if t.SharesRowsOnGPUs() {
+		return model.NCCLReserve
+	}
+	return 0
+}
+
+// GPURoom returns how many rows the GPU of each rank can have: as many as the job allows or, where there is
+// less memory beside all else, as many as that holds.
+func GPURoom(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) int {
+	m := MemoryUse(r, t, layout, w)
+	return min(t.RowsConfig().Most(), m.roomForRows(t))
+}
+
+// roomForRows returns how many rows the memory of the GPU with the least room holds beside all else.
+func (m *Memory) roomForRows(t *job.Job) int {
+	return int(max(0, m.freeForRows()/t.RowsConfig().RowBytes()))
+}
+
+// freeForRows returns the memory of that GPU which nothing else takes.
+func (m *Memory) freeForRows() unit.Bytes { return m.GPUHas - (m.GPU - m.GPURows) }
 
 // checkGPURows returns an error that wraps ErrGPUMemory if the rows of a job do not fit the GPUs of its
 // ranks.
 func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
-	c, ranks := t.RowsConfig(), t.Roles.Ranks
-	rows, _, reserve := gpuRowsBytes(t, w, samplesOfRank(t))
-	if m.GPU > m.GPUHas && m.GPU-rows+c.RowBytes() <= m.GPUHas {
-		beside := "the network"
-		if reserve > 0 {
-			beside += fmt.Sprintf(" and %v for NCCL", reserve)
+	c, ranks, made := t.RowsConfig(), t.Roles.Ranks, w.OnGPUs(t).Created
+	const fewer = "leave slots to PSs (placement in data.slots)"
+	if each := m.roomForRows(t); m.GPU > m.GPUHas && each >= 1 {
+		beside, also := "the network", ""
+		if more := reserve(t); more > 0 {
+			beside += fmt.Sprintf(" and %v for NCCL", more)
 		}
-		free := m.GPUHas - (m.GPU - rows)
+		if made > float64(ranks*each) {
+			also = fmt.Sprintf(", and the data have %.0f rows, more than %d × %d: with that capacity, also "+
+				"take more GPUs (roles.ranks), or "+fewer, made, ranks, each)
+		}
 		return fmt.Errorf("cost: %s, and %v of %v of an accelerator (%s) are free beside %s: %w; "+
-			"rows.capacity = %d would fit%s", c.Needs(c.Most()), free, m.GPUHas, r.Devices[m.device].Name,
-			beside, ErrGPUMemory, free/c.RowBytes(), w.division(float64(ranks)*float64(free/c.RowBytes())))
+			"rows.capacity = %d would fit%s", c.Needs(c.Most()), m.freeForRows(), m.GPUHas,
+			r.Devices[m.device].Name, beside, ErrGPUMemory, each, also)
 	}
 	// Without the data, as in a plan, it is not known how many of the ids occur.
-	if room := float64(ranks) * float64(c.Most()); w.Created > room {
+	if room := float64(ranks) * float64(c.Most()); made > room {
 		return fmt.Errorf("cost: the data have %.0f rows, and %d GPUs have room for %.0f: %w; raise "+
-			"rows.capacity or rows.memory, or take more GPUs: roles.ranks%s", w.Created, ranks, room,
-			ErrGPUMemory, w.division(room))
+			"rows.capacity or rows.memory, take more GPUs (roles.ranks), or "+fewer, made, ranks, room,
+			ErrGPUMemory)
 	}
 	return nil
-}
-
-// division says which slots to leave to PSs where GPUs have room for a number of rows. On GPUs are the
-// feature groups whose rows are read most, which fill the room in this order; one that no longer fits is left
-// out. All rows have the same size there, so these are also the groups with the most reads of a byte. It
-// returns "" if all groups fit, or none does.
-func (w *Workload) division(room float64) string {
-	groups := slices.Clone(w.Groups)
-	slices.SortStableFunc(groups, func(a, b GroupRows) int {
-		return cmp.Compare(b.Named*a.Rows, a.Named*b.Rows)
-	})
-	var rows, reads, all float64
-	var others []string
-	for _, g := range groups {
-		all += g.Named
-		if rows+g.Rows > room {
-			others = append(others, g.Slots...)
-			continue
-		}
-		rows, reads = rows+g.Rows, reads+g.Named
-	}
-	if reads == 0 || len(others) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; or leave to PSs, by placement: %s in data.slots: %s; the rows of the other slots "+
-		"fit, %.0f of them with %.0f %% of the reads", job.RowsOnPSs, strings.Join(others, ", "), rows,
-		100*reads/all)
 }
 
 // RowsMade returns the number of rows that a training makes: at most all that there are.

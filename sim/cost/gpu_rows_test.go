@@ -53,7 +53,8 @@ func TestSizesOfABatchWithRowsOnGPUs(t *testing.T) {
 	j, layout, w := onGPUs(4)
 	s := newBatchSize(&j, &w, layout, 100, j.ShardPlan(), 2)
 	if s.DistinctRows != 0 || s.HottestRows != 0 || s.Routed.Rows[0] != 0 || s.Routed.SignBytes[1] != 0 ||
-		s.EmbeddingBytes != 8*600 || s.GradientBytes != 0 || s.onGPU != (gpuBatch{400, 5000. / 1000 / 400}) {
+		s.EmbeddingBytes != 8*600 || s.GradientBytes != 0 ||
+		s.onGPU != (gpuBatch{600, 400, 5000. / 1000 / 400}) {
 		t.Errorf("%+v", s)
 	}
 	b := pricesOnGPUs(t, j, layout, w).Batch(100)
@@ -243,20 +244,5 @@ func TestMemoryOfRowsOnGPUs(t *testing.T) {
 	if err := CheckMemory(r, &j, layout, &w); !errors.Is(err, ErrMemory) ||
 		!strings.Contains(err.Error(), "the data have 5000 rows, and 2 GPUs have room for 4998") {
 		t.Errorf("error %v", err)
-	}
-}
-
-// Room for 95 rows: tags (3 reads of 10 rows) and user (4 of 60) fill it. History (9 of 90) has more reads a
-// row than user and does not fit behind tags, and item (1 of 50) not behind both. So 7 of 17 reads are on
-// GPUs.
-func TestWhatDoesNotFitIsDividedByReads(t *testing.T) {
-	w := Workload{Groups: []GroupRows{{[]string{"user"}, 60, 4}, {[]string{"item"}, 50, 1},
-		{[]string{"history", "clicks"}, 90, 9}, {[]string{"tags"}, 10, 3}}}
-	const want = "; or leave to PSs, by placement: ps in data.slots: history, clicks, item; the rows of " +
-		"the other slots fit, 70 of them with 41 % of the reads"
-	for room, want := range map[float64]string{95: want, 1000: "", 9: ""} {
-		if got := w.division(room); got != want {
-			t.Errorf("room for %v: %q, want %q", room, got, want)
-		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math/bits"
 
 	"tandem/algo/job"
-	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/table"
 	"tandem/algo/unit"
 	"tandem/sim/device"
@@ -59,18 +58,22 @@ func (w *Workload) psRows() float64 {
 	return w.Rows
 }
 
+// psBytes returns the memory of the rows on all PSs.
+func (w *Workload) psBytes() float64 { return w.psRows() * w.rowBytes(table.Overhead) }
+
 // hotBytes returns the memory of hot rows on a rank: rows with their state, and the bucket.
 func (w *Workload) hotBytes() unit.Bytes {
 	return unit.Bytes(w.Hot.Rows*w.rowBytes(table.Overhead)) + w.HotBucket()
 }
 
-// pooledBytes returns the sizes of the messages Embeddings and PutGradients of a batch. With hot rows,
-// embeddings are those that the EW pools, rows that share a bag with hot ones, and 4 bytes for each hot row,
-// for each row of a bag that the rank pools, and for each bag's end, as exec.MixedRows.Size counts them.
-func (w *Workload) pooledBytes(t *job.Job, layout *model.Layout, samples int32, hot *HotBatch) (
+// pooledBytes returns the sizes of the messages Embeddings, without ids, and PutGradients of a batch, of
+// which the EW sends a number of values for each sample. With hot rows, embeddings are those that the EW
+// pools, rows that share a bag with hot ones, and 4 bytes for each hot row, for each row of a bag that the
+// rank pools, and for each bag's end, as exec.MixedRows.Size counts them.
+func (w *Workload) pooledBytes(t *job.Job, width int, samples int32, hot *HotBatch) (
 	embeddings, gradients unit.Bytes) {
 	if !w.HasHotRows() {
-		all := unit.Bytes(t.Wire.Precision.Size(layout.EmbeddingWidth*int(samples))) + w.winnerBytes(samples)
+		all := unit.Bytes(t.Wire.Precision.Size(width*int(samples))) + w.winnerBytes(samples)
 		return all, all
 	}
 	size := func(values float64) unit.Bytes {

@@ -18,6 +18,7 @@ type Prices struct {
 	Job      *job.Job
 	Layout   *model.Layout
 	Workload *Workload
+	sides    // of Workload
 	Plan     shard.Plan
 	PSStates int // embedding PSs that the roles see
 	batches  []BatchPrice
@@ -54,6 +55,7 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	placed.Roles.EmbeddingPSs = r.PSHostCount * r.EmbeddingPSs.PerHost
 	p := &Prices{
 		Resolved: r, Job: t, Layout: layout, Workload: w, Plan: placed.ShardPlan(),
+		sides:   w.sides(t, layout.EmbeddingWidth),
 		batches: make([]BatchPrice, 0, 2*len(r.Devices)), hotUpdates: map[hotUpdate]unit.Tick{},
 	}
 	p.PSStates = p.Plan.Servers()
@@ -63,9 +65,9 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	if fold {
 		p.PSStates = 1
 	}
-	if len(w.Classes) == 0 {
-		p.alike = w.alike(0)
-		p.waits = p.waitsOf(p.alike, float64(max(1, p.PSHostCount)), w.psRows())
+	if len(p.ps.Classes) == 0 {
+		p.alike = p.ps.alike(0)
+		p.waits = p.waitsOf(p.alike, float64(max(1, p.PSHostCount)), p.ps.psRows())
 	}
 	return p
 }
@@ -103,15 +105,15 @@ func (p *Prices) waitsOf(classes []batchClass, hosts, all float64) (w rowWaits) 
 
 // rowsOf returns how many of a number of rows are of a class.
 func (p *Prices) rowsOf(c *batchClass, all float64) float64 {
-	if len(p.Workload.Classes) == 0 || p.Workload.Rows == 0 {
+	if len(p.ps.Classes) == 0 || p.ps.Rows == 0 {
 		return all
 	}
-	return all * c.Rows / p.Workload.Rows
+	return all * c.Rows / p.ps.Rows
 }
 
 // classes returns what batches of a size have of every class of rows.
 func (p *Prices) classes(samples int32) ([]batchClass, rowWaits) {
-	if len(p.Workload.Classes) == 0 {
+	if len(p.ps.Classes) == 0 {
 		return p.alike, p.waits
 	}
 	b := p.Batch(samples)
@@ -143,17 +145,17 @@ func (p *Prices) BatchOn(on int, samples int32) *BatchPrice {
 	a := p.Devices[on]
 	s := newBatchSize(p.Job, p.Workload, p.Layout, samples, p.Plan, p.PSStates)
 	ew := &p.System.EmbeddingWorker
-	values := p.Workload.namedDim() * s.rowOccurrences
-	pooled := float64(p.Layout.EmbeddingWidth) * float64(samples)
+	values := p.ps.namedDim() * s.rowOccurrences
+	pooled := float64(p.width) * float64(samples)
 	hot := p.hotPrices(a, &s)
 	waits := p.waits
-	if len(p.Workload.Classes) > 0 {
-		waits = p.waitsOf(s.classes, float64(max(1, p.PSHostCount)), p.Workload.psRows())
+	if len(p.ps.Classes) > 0 {
+		waits = p.waitsOf(s.classes, float64(max(1, p.PSHostCount)), p.ps.psRows())
 	}
 	p.batches = append(p.batches, BatchPrice{
 		BatchSize: s, device: on, waits: waits,
-		// Every id is hashed and added to the list of its PS.
-		Split: p.EWHost.CopyCost(s.IDBytes).Add(coreCost(p.EWHost,
+		// Every id that is not passed on is hashed and added to the list of its PS.
+		Split: p.EWHost.CopyCost(s.resolvedBytes).Add(coreCost(p.EWHost,
 			float64(ew.IDTime.Mid)*s.rowOccurrences)).Add(hot.split),
 		// Every occurrence adds a row to the sum of a sample.
 		Pool: memoryCost(p.EWHost, valueBytes*values).Add(coreCost(p.EWHost,
@@ -170,8 +172,8 @@ func (p *Prices) BatchOn(on int, samples int32) *BatchPrice {
 		Rows: p.gpuRows(a, &s),
 	})
 	b := &p.batches[len(p.batches)-1]
-	if b.Rows != nil { // the EW passes ids on
-		b.Split, b.Pool = device.HostCost{}, device.HostCost{}
+	if p.both { // the EW moves the columns of slots on PSs together
+		b.Pool = b.Pool.Add(memoryCost(p.EWHost, valueBytes*pooled))
 	}
 	return b
 }
@@ -187,19 +189,20 @@ func memoryCost(h *device.Host, bytes float64) device.HostCost {
 }
 
 // Merge returns the cost of adding the gradient of every occurrence to the gradient of its row. Occurrences
-// of hot rows are ordered with the others, but not added. Rows on GPUs leave nothing to an EW.
+// of hot rows are ordered with the others, but not added. Rows on GPUs leave nothing to an EW. Where other
+// rows are there, gradients are first moved to their places among those of all slots.
 func (p *Prices) Merge(samples int32, distinct float64) device.HostCost {
-	if p.Job.HasRowsOnGPU() {
-		return device.HostCost{}
-	}
 	ew, s := &p.System.EmbeddingWorker, p.Batch(samples)
-	values := p.Workload.namedDim() * (s.rowOccurrences - s.Hot.Occurrences)
-	pooled := float64(p.Layout.EmbeddingWidth) * float64(samples)
+	values := p.ps.namedDim() * (s.rowOccurrences - s.Hot.Occurrences)
+	pooled, moved := float64(p.width)*float64(samples), 0.0
 	if p.Workload.HasHotRows() {
 		pooled = s.Hot.ToEW
 	}
+	if p.both {
+		moved = pooled
+	}
 	return memoryCost(p.EWHost,
-		valueBytes*(values+dimOf(s.classes)*distinct)).Add(coreCost(p.EWHost,
+		valueBytes*(values+dimOf(s.classes)*distinct+moved)).Add(coreCost(p.EWHost,
 		float64(ew.MergeIDTime.Mid)*s.rowOccurrences+float64(ew.MergeValueTime.Mid)*values+
 			float64(ew.ConvertTime.Mid)*pooled))
 }

@@ -54,10 +54,13 @@ type Workload struct {
 	// Classes describe the rows of every table of a PS where slots differ in theirs, and take the place of
 	// RowDim, RowBytes and RowState. All other numbers are of the rows of all classes. nil: rows are alike.
 	Classes []RowClass
-	// Groups are the feature groups of a job that asks for rows on GPUs, for the choice of those that fit.
+	// Groups are the feature groups of a job that asks for rows on GPUs, whose rows can be in different
+	// places.
 	Groups []GroupRows
-	Labels int // of a sample
-	Slots  int // tensors of embeddings of a batch
+	// PackedOf returns Packed of some slots alone, for the same job; nil for other jobs.
+	PackedOf func(slots []string) *PackedSizes
+	Labels   int // of a sample
+	Slots    int // tensors of embeddings of a batch
 	// Winners is the number of pooled values of a sample that are maxima.
 	Winners int
 	Rows    float64 // rows of all tables, for the memory check; 0: not known
@@ -67,13 +70,6 @@ type Workload struct {
 	// Hot describes the hot rows of a job that has some; nil for other jobs. The rest of the workload is of
 	// all rows.
 	Hot *HotRows
-}
-
-// GroupRows are the rows of a feature group.
-type GroupRows struct {
-	Slots []string
-	Rows  float64 // that the training creates
-	Named float64 // by a sample
 }
 
 // PackedSizes are expected bytes of messages.
@@ -114,8 +110,7 @@ func (w *Workload) Validate() error {
 // BatchSize is the size of a batch in samples, ids, rows and bytes.
 type BatchSize struct {
 	Samples        int32
-	occurrences    float64 // of ids
-	rowOccurrences float64 // occurrences of rows
+	rowOccurrences float64 // occurrences of rows on PSs
 	DistinctRows   float64 // on all PSs: without hot rows
 	RowsPerPS      float64 // distinct rows on each PS, on average
 	// HottestRows is the number of distinct rows on the PS that has most of them. A lookup waits for it.
@@ -124,9 +119,10 @@ type BatchSize struct {
 	NewRows        float64
 	classes        []batchClass
 	Hot            HotBatch
-	IDBytes        unit.Bytes
+	IDBytes        unit.Bytes // to the EW
+	resolvedBytes  unit.Bytes // of these, the ids that the EW resolves: of slots on PSs
 	SampleBytes    unit.Bytes
-	EmbeddingBytes unit.Bytes  // to the NN worker
+	EmbeddingBytes unit.Bytes  // to the NN worker, with the ids of slots on GPUs
 	GradientBytes  unit.Bytes  // of pooled embeddings, from the NN worker
 	Routed         role.Result // shared by all batches of the size; read-only
 	onGPU          gpuBatch
@@ -137,11 +133,12 @@ type BatchSize struct {
 func newBatchSize(
 	t *job.Job, w *Workload, layout *model.Layout, samples int32, plan shard.Plan, states int,
 ) BatchSize {
-	n := float64(samples)
+	n, all, by := float64(samples), w, w.sides(t, layout.EmbeddingWidth)
+	w = by.ps
 	s := BatchSize{
-		Samples: samples, occurrences: w.Occurrences * n,
-		rowOccurrences: w.RowsNamed() * n, DistinctRows: w.Distinct(int(samples)),
-		SampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
+		Samples: samples, rowOccurrences: w.RowsNamed() * n, DistinctRows: w.Distinct(int(samples)),
+		SampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+all.Labels)) * unit.Bytes(samples),
+		onGPU:       newGPUBatch(by.gpu, samples),
 	}
 	skew, created := w.Skew, w.Created
 	if w.HasHotRows() {
@@ -150,26 +147,19 @@ func newBatchSize(
 		s.DistinctRows = max(0, s.DistinctRows-s.Hot.Rows)
 		skew, created = w.Hot.Skew, max(0, w.Created-w.Hot.Rows)
 	}
-	s.EmbeddingBytes, s.GradientBytes = w.pooledBytes(t, layout, samples, &s.Hot)
+	s.EmbeddingBytes, s.GradientBytes = w.pooledBytes(t, by.width, samples, &s.Hot)
+	s.EmbeddingBytes += by.gpu.idBytes(t, samples)
+	s.IDBytes, s.resolvedBytes = all.idBytes(t, samples), w.idBytes(t, samples)
 	s.RowsPerPS = s.DistinctRows / float64(plan.Servers())
 	s.HottestRows = s.RowsPerPS
 	if skew != nil && s.DistinctRows > 0 {
 		s.HottestRows = min(s.DistinctRows, s.RowsPerPS*skew(int(samples), plan.Servers()))
 	}
 	s.NewRows = newShare(created, w.Trained/n, s.DistinctRows)
-	onGPU := t.HasRowsOnGPU()
-	if onGPU { // PSs are asked for none
-		s.onGPU = gpuBatch{s.DistinctRows, s.NewRows}
-		s.DistinctRows, s.RowsPerPS, s.HottestRows, s.NewRows = 0, 0, 0, 0
-	}
 	s.classes = w.batchClasses(&s)
-	ids, signs := signBytes*s.occurrences, signBytes*s.RowsPerPS
-	if t.Wire.Index == job.IndexCompressed {
-		ids, signs = w.Packed.IDs(int(samples)), w.Packed.Signs(int(samples), plan)
-	}
-	s.IDBytes = bytesOf(ids + valueBytes*w.Weights*n)
-	if onGPU { // the EW passes the ids on
-		s.EmbeddingBytes, s.GradientBytes = s.IDBytes, 0
+	signs := signBytes * s.RowsPerPS
+	if t.Wire.Index == job.IndexCompressed && s.DistinctRows > 0 {
+		signs = w.Packed.Signs(int(samples), plan)
 	}
 	rows := int32(0)
 	if s.DistinctRows > 0 {
@@ -182,6 +172,16 @@ func newBatchSize(
 			bytesOf(t.Wire.Precision.ValueSize()*dimOf(s.classes)*s.RowsPerPS))
 	}
 	return s
+}
+
+// idBytes returns the size of the ids of a number of samples, with their weights.
+func (w *Workload) idBytes(t *job.Job, samples int32) unit.Bytes {
+	n := float64(samples)
+	ids := signBytes * w.Occurrences * n
+	if t.Wire.Index == job.IndexCompressed && w.Packed != nil {
+		ids = w.Packed.IDs(int(samples))
+	}
+	return bytesOf(ids + valueBytes*w.Weights*n)
 }
 
 // newShare returns the share of the distinct rows of lookups that they create, of which there are some in a
@@ -212,8 +212,9 @@ func (m *Memory) WithOverhead(each unit.Bytes) unit.Bytes {
 
 // MemoryUse returns how much of the memory of the hardware a job takes.
 func MemoryUse(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) Memory {
+	by := w.sides(t, layout.EmbeddingWidth)
 	m := Memory{Row: unit.Bytes(w.rowBytes(table.Overhead)), PSHas: r.PSHost.Memory}
-	m.PS = unit.Bytes(w.psRows() * w.rowBytes(table.Overhead) / float64(max(1, r.PSHostCount)))
+	m.PS = unit.Bytes(by.ps.psBytes() / float64(max(1, r.PSHostCount)))
 	// Parameters, gradients and state. ActivationBytes counts every value twice, when it is written and when
 	// it is read: room for the value and for its gradient.
 	samples := samplesOfRank(t)
@@ -228,9 +229,11 @@ func MemoryUse(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) Memor
 		m.GPU += w.hotBytes()
 	}
 	if t.HasRowsOnGPU() {
-		rows, batch, reserve := gpuRowsBytes(t, w, samples)
-		m.PS, m.Row, m.GPURows = 0, t.RowsConfig().RowBytes(), rows
-		m.GPU += rows + batch + reserve
+		rows, beside := gpuRowsBytes(t, &by, samples)
+		if m.GPURows = rows; by.ps.Rows == 0 {
+			m.Row = t.RowsConfig().RowBytes()
+		}
+		m.GPU += rows + beside
 	}
 	for i, device := range r.devicesOf(t.Roles.Ranks) {
 		if has := r.Devices[device].Memory; i == 0 || has < m.GPUHas {
@@ -247,14 +250,15 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 		return nil
 	}
 	m := MemoryUse(r, t, layout, w)
-	need := unit.Bytes(w.psRows() * w.rowBytes(table.Overhead))
 	if t.HasRowsOnGPU() {
 		if err := checkGPURows(r, t, w, &m); err != nil {
 			return err
 		}
-	} else if have := r.PSHost.Memory * unit.Bytes(r.PSHostCount); need > have {
+	}
+	ps := w.OnPSs(t)
+	if need, have := unit.Bytes(ps.psBytes()), r.PSHost.Memory*unit.Bytes(r.PSHostCount); need > have {
 		return fmt.Errorf("cost: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
-			w.psRows(), m.Row, need, r.PSHostCount, have, ErrMemory)
+			ps.psRows(), m.Row, need, r.PSHostCount, have, ErrMemory)
 	}
 	if shards := t.DenseShards(layout); len(shards) > 0 {
 		last := shards[len(shards)-1] // no shard is larger

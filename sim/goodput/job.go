@@ -8,6 +8,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/sim/cluster"
+	"tandem/sim/device"
 	"tandem/sim/predict"
 	"tandem/sim/system"
 )
@@ -109,8 +110,8 @@ const (
 )
 
 // SizeOf returns the size of a checkpoint of a job at the middle of what is not known: rows, each with its
-// sign and the state of its optimizer, and the dense network with its own. Of a step graph, and of a job with
-// its rows on GPUs, every server writes an equal part of the rows.
+// sign and the state of its optimizer, and the dense network with its own. Of a step graph, and of rows on
+// GPUs, every server writes an equal part.
 func SizeOf(j *predict.Job) (Size, error) {
 	w, h := &j.Workload, j.Hardware
 	if !(w.Rows > 0) {
@@ -118,23 +119,32 @@ func SizeOf(j *predict.Job) (Size, error) {
 	}
 	rows := w.BytesOfRows(signBytes)
 	dense := float64(denseBytes(j))
-	s := Size{Whole: unit.Bytes(rows + dense), Hosts: 1}
-	group := &h.EmbeddingPSs.Host
-	switch {
-	case h.Colocated():
-		s.Part = s.Whole
+	s := Size{Whole: unit.Bytes(rows + dense)}
+	if h.Colocated() {
+		s.Hosts, s.Part = 1, s.Whole
 		return s, nil
-	case h.System.Architecture == system.StepGraph, j.HasRowsOnGPU():
-		per := j.Cluster.AcceleratorsPerServer
-		s.Hosts, group = (j.Roles.Ranks+per-1)/per, &h.Server
-	default:
-		s.Hosts = max(1, h.EmbeddingPSs.Count.Mid)
 	}
-	s.Part = unit.Bytes(max(rows/float64(s.Hosts), dense/float64(max(1, len(j.DenseShards(j.Layout))))))
-	if group.Network.Given() {
-		s.Network = group.Network.Mid
+	s.Part = unit.Bytes(dense / float64(max(1, len(j.DenseShards(j.Layout)))))
+	per, onPSs := j.Cluster.AcceleratorsPerServer, w.OnPSs(&j.Job).BytesOfRows(signBytes)
+	if h.System.Architecture == system.StepGraph {
+		onPSs = 0
+	}
+	if onPSs > 0 {
+		s.add(&h.EmbeddingPSs.Host, max(1, h.EmbeddingPSs.Count.Mid), onPSs)
+	}
+	if onPSs < rows {
+		s.add(&h.Server, (j.Roles.Ranks+per-1)/per, rows-onPSs)
 	}
 	return s, nil
+}
+
+// add adds equal hosts that write some bytes of rows. The rate is that of the slowest card of all.
+func (s *Size) add(host *device.HostProfile, hosts int, rows float64) {
+	s.Hosts += hosts
+	s.Part = max(s.Part, unit.Bytes(rows/float64(hosts)))
+	if host.Network.Given() && (s.Network == 0 || host.Network.Mid < s.Network) {
+		s.Network = host.Network.Mid
+	}
 }
 
 // Time returns the time to write or read a checkpoint, with storage of a rate for each host.

@@ -8,6 +8,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/quantity"
 	"tandem/algo/unit"
+	"tandem/sim/cost"
 	"tandem/sim/predict"
 	"tandem/sim/station"
 )
@@ -199,5 +200,34 @@ func TestNamesDiffer(t *testing.T) {
 	}
 	if Copies.String() != "it copies another" || Restarting.String() != "restart" {
 		t.Errorf("%q, %q", Copies, Restarting)
+	}
+}
+
+// Where slots are in two places, PS hosts write the rows of theirs, and the servers of GPUs the rest.
+func TestRowsBySlotAreWrittenByBothKindsOfHosts(t *testing.T) {
+	j := jobOn(t, "persia-gcp", job.Hybrid)
+	all, err := SizeOf(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, groups := j.Workload, []cost.GroupRows{}
+	for i, share := range []float64{0.25, 0.75} {
+		groups = append(groups, cost.GroupRows{Slots: []string{[]string{"a", "b"}[i]},
+			Rows: share * whole.Rows, Distinct: whole.Distinct})
+	}
+	j.Workload.Groups = groups
+	j.Job.Rows.Placement, j.Job.Rows.Capacity, j.Job.Model.Device.CUDA = job.RowsOnGPU, 1000, true
+	j.Job.Data.Slots = []job.SlotSetting{{Slot: "b", Placement: job.RowsOnPSs}}
+	j.Roles.Ranks = j.Cluster.AcceleratorsPerServer
+	s, err := SizeOf(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := float64(all.Part) * float64(all.Hosts) / whole.Rows // of PSs; no PS has less of the network
+	onOne := max(0.25*whole.Rows*row, 0.75*whole.Rows*row/float64(all.Hosts))
+	if ratio := float64(s.Part) / onOne; s.Hosts != all.Hosts+1 || math.Abs(ratio-1) > 0.01 ||
+		math.Abs(float64(s.Whole)/float64(all.Whole)-1) > 0.01 ||
+		s.Network != min(j.Hardware.Server.Network.Mid, j.Hardware.EmbeddingPSs.Host.Network.Mid) {
+		t.Errorf("%+v; all on PSs %+v", s, all)
 	}
 }

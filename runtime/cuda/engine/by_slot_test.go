@@ -12,6 +12,9 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
 	"tandem/runtime/train"
 )
 
@@ -167,6 +170,31 @@ func TestRowsBySlotInHybrid(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameResult(t, "one rank without staleness", got, trained(t, bySlot(0), 1))
+}
+
+// Messages that are lost, late, repeated or overtaken, and crashes of roles that hold no rows, change no bit
+// of sync, and no bound of hybrid.
+func TestRowsBySlotWithFaults(t *testing.T) {
+	data, want := exectest.NewColumns(160, 16), trained(t, bySlot(0), 1)
+	for _, ranks := range []int{1, 2} {
+		for _, mode := range []string{job.Sync, job.Hybrid} {
+			j := bySlot(ranks)
+			j.Training.Mode, j.Wire.Retry = mode, 5*unit.Millisecond
+			j.Faults = fault.Plan{Seed: uint64(ranks), Drop: 0.05, Duplicate: 0.05, Reorder: 4,
+				Delay: fault.Delay{Rate: 0.2, Max: unit.Millisecond}, Crashes: []fault.Crash{
+					{Role: msg.EmbeddingWorker, Step: 3}, {Role: msg.DataLoader, Step: 6}}}
+			got, err := trainedOn(t, j, data, train.Options{})
+			if err != nil {
+				t.Fatalf("%s, %d ranks: %v", mode, ranks, err)
+			}
+			if mode == job.Sync {
+				sameResult(t, fmt.Sprint(ranks, " ranks"), got, want)
+			}
+			if f := got.Faults; f.Dropped == 0 || f.Duplicated == 0 || f.Delayed == 0 || f.Crashes != 2 {
+				t.Errorf("%s, %d ranks: %+v", mode, ranks, f)
+			}
+		}
+	}
 }
 
 // A model goes on with the bits of a training without a pause, from and to: all rows on PSs, some slots on

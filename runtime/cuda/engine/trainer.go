@@ -101,8 +101,8 @@ type trainer struct {
 // NewReplica implements model.Trainer.
 func (t *trainer) NewReplica(c model.ReplicaConfig) (model.Replica, error) {
 	if c.Rows != nil && c.Ranks > len(t.devices) {
-		return nil, fmt.Errorf("rows.placement = %s needs a GPU for each rank: %d ranks would share %d; set "+
-			"roles.ranks to %d", job.RowsOnGPU, c.Ranks, len(t.devices), len(t.devices))
+		return nil, fmt.Errorf("rows on GPUs need a GPU for each rank: %d ranks would share %d; set "+
+			"roles.ranks to %d", c.Ranks, len(t.devices), len(t.devices))
 	}
 	r, err := newReplica(t.devices[c.Rank%len(t.devices)], t, c)
 	if err == nil && (c.Summed || c.Rows != nil) {

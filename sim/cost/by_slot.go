@@ -1,0 +1,116 @@
+package cost
+
+import (
+	"errors"
+	"slices"
+
+	"tandem/algo/job"
+	"tandem/sim/device"
+)
+
+// GroupRows describe the rows of a feature group and the ids that name them, as Workload does those of all.
+type GroupRows struct {
+	Slots                []string
+	Occurrences, Weights float64
+	Named                float64 // rows by the ids of a sample, each as often as it is named
+	Distinct             func(samples int) float64
+	Rows, Created        float64
+	Width                int // pooled values of a sample
+	Winners              int // of these, maxima
+}
+
+// none is the workload of no slot.
+func none() *Workload { return &Workload{Distinct: func(int) float64 { return 0 }} }
+
+// Part returns the workload of some feature groups alone. It has no labels and no width of all slots, which
+// are of samples.
+func (w *Workload) Part(groups []GroupRows) *Workload {
+	part := none()
+	part.RowDim, part.RowBytes, part.RowState, part.Trained = w.RowDim, w.RowBytes, w.RowState, w.Trained
+	var slots []string
+	for i := range groups {
+		g := &groups[i]
+		part.Occurrences += g.Occurrences
+		part.RowOccurrences += g.Named
+		part.Weights += g.Weights
+		part.Rows += g.Rows
+		part.Created += g.Created
+		part.Winners += g.Winners
+		slots = append(slots, g.Slots...)
+	}
+	part.Slots = len(slots)
+	part.Distinct = func(samples int) (sum float64) {
+		for i := range groups {
+			sum += groups[i].Distinct(samples)
+		}
+		return sum
+	}
+	if w.PackedOf != nil {
+		part.Packed = w.PackedOf(slots)
+	}
+	return part
+}
+
+// OnPSs and OnGPUs return the workload of the rows that PSs have, and of those that the GPUs of the ranks
+// have: one of them is all of w, unless the job places rows by slot.
+func (w *Workload) OnPSs(t *job.Job) *Workload { return w.sides(t, 0).ps }
+
+// OnGPUs returns the workload of the rows that GPUs have: see OnPSs.
+func (w *Workload) OnGPUs(t *job.Job) *Workload { return w.sides(t, 0).gpu }
+
+// sides are the workloads of the rows on PSs and of those on GPUs.
+type sides struct {
+	ps, gpu *Workload
+	width   int  // pooled values of a sample that an EW sends
+	both    bool // have slots
+}
+
+// sides divides a workload, with a number of pooled values of a sample, by where a job has its rows.
+func (w *Workload) sides(t *job.Job, width int) sides {
+	switch {
+	case !t.HasRowsOnGPU():
+		return sides{ps: w, gpu: none(), width: width}
+	case !t.MixesPlacements():
+		return sides{ps: none(), gpu: w}
+	}
+	var s sides
+	ps, gpu := w.GroupsByPlace(t)
+	for i := range ps {
+		s.width += ps[i].Width
+	}
+	s.ps, s.gpu, s.both = w.Part(ps), w.Part(gpu), len(ps) > 0 && len(gpu) > 0
+	return s
+}
+
+// GroupsByPlace returns the feature groups whose rows a job has on PSs, and those whose rows are on GPUs.
+func (w *Workload) GroupsByPlace(t *job.Job) (ps, gpu []GroupRows) {
+	for _, g := range w.Groups {
+		if slices.ContainsFunc(g.Slots, t.SlotOnGPU) {
+			gpu = append(gpu, g)
+		} else {
+			ps = append(ps, g)
+		}
+	}
+	return ps, gpu
+}
+
+// CheckGroups returns an error if a job places rows by slot, and the workload does not say what each slot
+// has.
+func (w *Workload) CheckGroups(t *job.Job) error {
+	if t.MixesPlacements() && len(w.Groups) == 0 {
+		return errors.New("workload: no feature groups, and the job has the rows of some slots on GPUs " +
+			"(placement in data.slots)")
+	}
+	return nil
+}
+
+// columns returns the kernels that bring pooled values from PSs to their places among those of all slots, or
+// take their gradients from there, where other slots have their rows on GPUs: a launch for each group, which
+// reads and writes every value.
+func (p *Prices) columns(samples int32) []device.Kernel {
+	if !p.both {
+		return nil
+	}
+	values := float64(p.width) * float64(samples)
+	return []device.Kernel{{Launches: max(1, p.Job.GroupsPerRank()), Bytes: bytesOf(2 * valueBytes * values)}}
+}

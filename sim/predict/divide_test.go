@@ -1,0 +1,220 @@
+package predict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/sim/cost"
+)
+
+// divided returns a job of four ranks with a table for each of some groups of rows, and room for a number of
+// rows on each GPU.
+func divided(t *testing.T, groups []cost.GroupRows, capacity int) *Job {
+	t.Helper()
+	c := job.PersiaCluster()
+	c.SetAccelerator("H100-SXM5")
+	c.System = "tandem"
+	h, _, err := cost.Load(&c, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := job.Default()
+	j.Training.Mode, j.Roles.Ranks, j.Training.GlobalBatch, j.Training.Groups = job.Sync, 4, 4096, 4
+	j.Rows.Placement, j.Rows.Capacity, j.Model.Device.CUDA = job.RowsOnGPU, capacity, true
+	w := cost.Workload{Slots: len(groups), Labels: 1, RowDim: j.Model.Dim(), RowBytes: 64, RowState: 64,
+		Groups: groups, Trained: 1e6}
+	schema := &batch.Schema{Dense: []string{"x"}, Labels: []string{"y"}}
+	for _, g := range groups {
+		w.Occurrences, w.Rows, w.Created = w.Occurrences+g.Occurrences, w.Rows+g.Rows, w.Created+g.Created
+		schema.Slots = append(schema.Slots, batch.Slot{Name: g.Slots[0], Dim: j.Model.Dim()})
+	}
+	w.Distinct = func(samples int) (sum float64) {
+		for _, g := range groups {
+			sum += g.Distinct(samples)
+		}
+		return sum
+	}
+	layout, err := model.LayoutOf(j.Model.Spec, schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Job{Job: j, Hardware: h, Workload: w, Layout: layout}
+}
+
+// table returns the rows of a slot with a number of ids a sample and of rows, equally frequent.
+func table(name string, ids, rows float64) cost.GroupRows {
+	return cost.GroupRows{Slots: []string{name}, Occurrences: ids, Named: ids, Rows: rows, Created: rows,
+		Width: 16, Distinct: func(samples int) float64 {
+			return -rows * math.Expm1(float64(samples)*ids*math.Log1p(-1/rows))
+		}}
+}
+
+// bruteForce returns the fastest division of the tables of a job, and its rate, by predicting each with
+// placements that are written by hand.
+func bruteForce(t *testing.T, j *Job, capacity int) (onPSs []string, rate float64) {
+	t.Helper()
+	n := len(j.Workload.Groups)
+	for set := 1; set < 1<<n-1; set++ { // of the tables on PSs: some, and not all
+		tried, rows, names := *j, 0.0, []string(nil)
+		tried.Job.Rows.Capacity, tried.Job.Data.Slots = capacity, nil
+		for i, g := range j.Workload.Groups {
+			if set>>i&1 == 0 {
+				rows += g.Rows
+				continue
+			}
+			own := job.SlotSetting{Slot: g.Slots[0], Placement: job.RowsOnPSs}
+			tried.Job.Data.Slots, names = append(tried.Job.Data.Slots, own), append(names, g.Slots[0])
+		}
+		if rows > float64(4*capacity) {
+			continue
+		}
+		p, err := Run(context.Background(), &tried, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Mid.Throughput > rate {
+			onPSs, rate = names, p.Mid.Throughput
+		}
+	}
+	return onPSs, rate
+}
+
+// Of jobs with up to five tables, the division is the best of all that fit. Beside it is the rate with all
+// rows on PSs.
+func TestDivisionIsTheFastestOfAll(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 9))
+	for range 4 {
+		var groups []cost.GroupRows
+		for i := range 3 + r.IntN(3) {
+			groups = append(groups, table(fmt.Sprint("t", i), float64(1+r.IntN(20)),
+				math.Round(math.Pow(10, 3+3*r.Float64()))))
+		}
+		all := 0.0
+		for _, g := range groups {
+			all += g.Rows
+		}
+		j := divided(t, groups, int(all/8))
+		want, rate := bruteForce(t, j, int(all/8))
+		d, err := Divide(context.Background(), j, Options{})
+		if err != nil || rate == 0 {
+			t.Fatal(err, rate)
+		}
+		slices.Sort(want)
+		slices.Sort(d.OnPSs)
+		if d.Rate != rate || !slices.Equal(d.OnPSs, want) || d.Capacity != 0 {
+			t.Errorf("%v: %+v, want %v with %v", groups, d, want, rate)
+		}
+		j.Job.Rows.Placement, j.Job.Rows.Capacity = "", 0
+		p, err := Run(context.Background(), j, Options{})
+		if err != nil || p.Mid.Throughput != d.RateOnPSs {
+			t.Errorf("%v with all rows on PSs, %v; want %v", d.RateOnPSs, err, p.Mid.Throughput)
+		}
+	}
+}
+
+// Room for 95 rows. In the order of reads a row are tags (3 of 10), history (9 of 90), user (4 of 60), item
+// (1 of 50), and four tables of 100 rows that fit nowhere: history does not fit behind tags, and item not
+// behind both, so the list is tags, user.
+func TestDivisionsOfManyGroupsFollowTheirReads(t *testing.T) {
+	groups := []cost.GroupRows{table("user", 4, 60), table("item", 1, 50), table("history", 9, 90),
+		table("tags", 3, 10)}
+	for i := range 4 {
+		groups = append(groups, table(fmt.Sprint("large", i), 0.5, 100))
+	}
+	all := divisionsOf(groups, 95)
+	if len(all) != 2 || !slices.Equal(all[0], []int{3, 0}) || !slices.Equal(all[1], []int{3}) {
+		t.Errorf("divisions %v", all)
+	}
+	groups = nil
+	for i := range 100 {
+		groups = append(groups, table(fmt.Sprint("t", i), float64(100-i), 10))
+	}
+	all = divisionsOf(groups, 1000)
+	if len(all) != divisionsMost || len(all[0]) != 100 || len(all[30]) != 3 || all[5][7] != 7 {
+		t.Errorf("%d divisions of 100 tables: %v", len(all), all)
+	}
+}
+
+// Of more tables, the division is at least as fast as to fill the GPUs, and as a part of the best of all.
+func TestDivisionOfManyTables(t *testing.T) {
+	var groups []cost.GroupRows
+	for i := range 6 {
+		groups = append(groups, table(fmt.Sprint("t", i), float64(1+i*i%5), math.Pow(4, float64(i+1))))
+	}
+	j := divided(t, groups, 700)
+	d, err := Divide(context.Background(), j, Options{})
+	if err != nil || d == nil {
+		t.Fatal(d, err)
+	}
+	_, best := bruteForce(t, j, 700)
+	full := j.WithSlotsOnPSs(slotsBeside(groups, thoseThatFit([]int{0, 1, 2, 3, 4, 5}, groups, 2800)))
+	filled := *j
+	filled.Job = full
+	p, err := Run(context.Background(), &filled, Options{})
+	if err != nil || d.Rate < p.Mid.Throughput || d.Rate > best || d.Rate < 0.97*best {
+		t.Errorf("%v samples/s, of GPUs that are filled %v, at best %v", d.Rate, p.Mid.Throughput, best)
+	}
+}
+
+// Where everything fits, or no table does, there is nothing to divide.
+func TestNothingToDivide(t *testing.T) {
+	groups := []cost.GroupRows{table("a", 2, 1000), table("b", 1, 2000)}
+	for capacity, want := range map[int]bool{750: false, 749: true, 250: true, 249: false} {
+		d, err := Divide(context.Background(), divided(t, groups, capacity), Options{})
+		if err != nil || (d != nil) != want {
+			t.Errorf("room for %d rows: %v, %v", 4*capacity, d, err)
+		}
+	}
+}
+
+// An error about GPUs that are too small says what to leave to PSs, with the rates of both ways; the faster
+// comes first. Other errors stay as they are.
+func TestErrorsSayWhatToLeaveToPSs(t *testing.T) {
+	ctx := context.Background()
+	j := divided(t, []cost.GroupRows{table("a", 200, 1000), table("b", 1, 20_000)}, 1000)
+	_, err := Run(ctx, j, Options{})
+	if err = WithDivision(ctx, j, Options{}, err); err == nil || !errors.Is(err, cost.ErrGPUMemory) ||
+		!strings.Contains(err.Error(), "; by predicted rates, leave b to PSs (placement: ps in data.slots), "+
+			"for 1000 rows with 100 % of the reads on GPUs: ") ||
+		!strings.Contains(err.Error(), "; with all rows on PSs ") {
+		t.Errorf("error %v", err)
+	}
+	slow := *j
+	slow.Hardware = j.Hardware.Clone()
+	slow.Hardware.Accelerator.Launch.Mid *= 1000
+	err = WithDivision(ctx, &slow, Options{}, err)
+	if text := err.Error(); !strings.Contains(text, "leave all rows to PSs (rows.placement: ps, without "+
+		"rows.capacity): ") || !strings.Contains(text, "on GPUs is to leave b") {
+		t.Errorf("slow GPUs: %v", err)
+	}
+	other := errors.New("other")
+	if got := WithDivision(ctx, j, Options{}, other); got != other {
+		t.Errorf("error %v", got)
+	}
+	j.Job.Rows.Capacity = 1_000_000_000
+	j.Workload.Groups[1] = table("b", 1, 8e9)
+	j.Workload.Created = 8e9
+	_, err = Run(ctx, j, Options{})
+	if err = WithDivision(ctx, j, Options{}, err); err == nil || !strings.Contains(err.Error(),
+		" and set rows.capacity to ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Rates have three digits.
+func TestRatesHaveThreeDigits(t *testing.T) {
+	for x, want := range map[float64]string{1_234_567: "1230000", 999.6: "1000", 12: "12", 99_960: "100000"} {
+		if got := rateText(x); got != want {
+			t.Errorf("%v: %s, want %s", x, got, want)
+		}
+	}
+}
