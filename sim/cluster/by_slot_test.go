@@ -93,7 +93,7 @@ func carriedByPSs(t *testing.T, j job.Job) (bytes float64) {
 	h, layout, clicks := hardwareOf(t, c), tower(t), clicksBySlot()
 	p := cost.NewPrices(h.Resolve(), &j, layout, &clicks, false)
 	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount*p.EmbeddingWorkers.PerHost, p.PSStates
-	cfg, err := j.RoleConfig(layout, 30)
+	cfg, err := j.RoleConfig(layout, 0, 30)
 	if err != nil {
 		t.Fatal(err)
 	}
