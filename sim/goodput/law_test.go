@@ -54,7 +54,8 @@ func TestFormulasAreThoseOfThePapers(t *testing.T) {
 			t.Errorf("%+v: Daly's interval is %v s, want %v", c, got, daly)
 		}
 	}
-	if Young(unit.Forever/4, unit.Forever/4) > unit.Forever/2 || Daly(unit.Hour, unit.Forever) > unit.Forever/2 {
+	if Young(unit.Forever/4, unit.Forever/4) > unit.Forever/2 || Daly(unit.Hour,
+		unit.Forever) > unit.Forever/2 {
 		t.Error("an interval after the end of time")
 	}
 }
@@ -109,7 +110,8 @@ func TestTrainingsWithoutFailures(t *testing.T) {
 		{100, 33, 1, 1, 3, 3},  // complete one second before the last
 		{100, 200, 50, 10, 0, 0},
 	} {
-		r := Simulate(&Plan{Length: c.length * s, Every: c.every * s, Pause: c.pause * s, Write: c.write * s}, 1)
+		r := Simulate(&Plan{Length: c.length * s, Every: c.every * s, Pause: c.pause * s,
+			Write: c.write * s}, 1)
 		lost := unit.Tick(c.pauses) * c.pause * s
 		if r.Wall != c.length*s+lost || r.Lost[Saving] != lost || r.Saved != c.saved || r.GivenUp {
 			t.Errorf("%+v: %+v", c, r)
@@ -164,7 +166,8 @@ func TestPartOfACheckpoint(t *testing.T) {
 			shards := max(1, len(j.DenseShards(j.Layout)))
 			want := math.Max(ofRows/float64(s.Hosts), (float64(s.Whole)-ofRows)/float64(shards))
 			if math.Abs(float64(s.Part)-want) > 1e-9*want+1 {
-				t.Errorf("%s with %g rows: a part of %v bytes of %v on %d hosts and %d dense PSs, want %v", preset,
+				t.Errorf("%s with %g rows: a part of %v bytes of %v on %d hosts and %d dense PSs, want %v",
+					preset,
 					rows, float64(s.Part), float64(s.Whole), s.Hosts, shards, want)
 			}
 		}
