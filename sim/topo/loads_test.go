@@ -14,7 +14,8 @@ import (
 func twoNodes(inside string, throughHost, zones bool) Spec {
 	group := Group{Name: "a", Zone: "x", Accelerators: 8, AcceleratorsPerNode: 4,
 		Inside:   Inside{Kind: inside, Rate: 300e9, Latency: 3000},
-		HostLink: HostLink{Rate: 20e9, Latency: 1000}, Cards: Cards{Count: 2, Rate: 10e9, ThroughHost: throughHost}}
+		HostLink: HostLink{Rate: 20e9, Latency: 1000}, Cards: Cards{Count: 2, Rate: 10e9,
+			ThroughHost: throughHost}}
 	s := Spec{Groups: []Group{group}, Network: Network{Kind: NetworkFatTree, Latency: 14_000, NodesPerRack: 1,
 		Oversubscription: 1, Spines: 2, SpineLatency: 700}}
 	if zones {
@@ -42,7 +43,8 @@ func loads(t *testing.T, g *Graph, p *Plan, bytes unit.Bytes) map[string]float64
 	for i, l := range g.Links() {
 		name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(l.Name, "a "), "b "), ",")
 		if before, seen := found[name]; seen && math.Abs(before-carried[i]) > 1e-9 {
-			t.Fatalf("%s: link %d (%s) carries %v, others of its kind %v", p.Name, i, l.Name, carried[i], before)
+			t.Fatalf("%s: link %d (%s) carries %v, others of its kind %v", p.Name, i, l.Name, carried[i],
+				before)
 		}
 		found[name] = carried[i]
 	}
@@ -75,7 +77,8 @@ func TestEveryLinkCarriesItsPart(t *testing.T) {
 					}
 					p := must(t)(plan(g.World(), bytes, &Pricing{Algorithm: x.algorithm}))
 					got := loads(t, g, &p, bytes)
-					want := map[string]float64{"card": x.across / 2, "uplink of a rack": x.across / 2, "host link": 0}
+					want := map[string]float64{"card": x.across / 2, "uplink of a rack": x.across / 2,
+						"host link": 0}
 					switch inside {
 					case InsideSwitch:
 						want["accelerator"] = x.inside
@@ -92,7 +95,8 @@ func TestEveryLinkCarriesItsPart(t *testing.T) {
 					}
 					for name, load := range want {
 						if math.Abs(got[name]-load) > 1e-9 {
-							t.Errorf("%s, inside %s, through the host %v, zones %v: each %s carries %v, want %v",
+							t.Errorf(
+								"%s, inside %s, through the host %v, zones %v: each %s carries %v, want %v",
 								p.Name, inside, through, zones, name, got[name], load)
 						}
 					}
@@ -136,7 +140,8 @@ func TestMessagesOfAlgorithms(t *testing.T) {
 				plan = (*Communicator).AllToAll
 			}
 			whole := must(t)(plan(g.World(), bytes, &Pricing{Algorithm: x.algorithm}))
-			p := must(t)(plan(g.World(), bytes, &Pricing{Algorithm: x.algorithm, Inside: inside, Across: across}))
+			p := must(t)(plan(g.World(), bytes, &Pricing{Algorithm: x.algorithm, Inside: inside,
+				Across: across}))
 			before, after := loads(t, g, &whole, bytes), loads(t, g, &p, bytes)
 			for name, want := range map[string]float64{"accelerator": (x.sent + 1_000_000) / x.sent,
 				"card": (x.sentAcross + 300_000) / x.sentAcross, "uplink of a rack": 1} {
@@ -175,16 +180,21 @@ func TestProtocolsHaveTheirConstants(t *testing.T) {
 			return 3*100_000 + 2*3*w + 2*(30_000+2*700)
 		}},
 		{Pairwise, true, 0.5, func(_, _ unit.Tick) unit.Tick { return 100_000 + 30_000 + 700 + 4*50 }},
-		{Hierarchical, true, 0.5, func(w, _ unit.Tick) unit.Tick { return 2*100_000 + w + 30_000 + 700 + 50 }},
+		{Hierarchical, true, 0.5, func(w, _ unit.Tick) unit.Tick {
+			return 2*100_000 + w + 30_000 + 700 +
+				50
+		}},
 	} {
-		for inside, wires := range map[string][2]unit.Tick{InsideSwitch: {2000, 1000}, InsideHost: {5000, 7000}} {
+		for inside, wires := range map[string][2]unit.Tick{InsideSwitch: {2000, 1000}, InsideHost: {5000,
+			7000}} {
 			g := compile(t, twoNodes(inside, false, false))
 			plan := (*Communicator).AllReduce
 			if x.allToAll {
 				plan = (*Communicator).AllToAll
 			}
 			whole := must(t)(plan(g.World(), 1e6, &Pricing{Algorithm: x.algorithm}))
-			p := must(t)(plan(g.World(), 1e6, &Pricing{Algorithm: x.algorithm, Protocols: []Protocol{protocol}}))
+			p := must(t)(plan(g.World(), 1e6, &Pricing{Algorithm: x.algorithm,
+				Protocols: []Protocol{protocol}}))
 			before, after := loads(t, g, &whole, 1e6), loads(t, g, &p, 1e6)
 			for name, load := range before {
 				if math.Abs(after[name]*x.share-load) > 1e-9 {
@@ -217,15 +227,18 @@ func TestLinksAreThoseOfTheirKind(t *testing.T) {
 		}
 		return names
 	}
-	for want, got := range map[string][]string{
-		"a uplink of a rack, out a uplink of a rack, out b uplink of a rack, out b uplink of a rack, out": names(
-			g.Uplinks()),
-		"link between zones, out":                               names(g.ZoneLinks()),
-		"a front card, out a front card, out a front card, out": names(g.HostCards(0)),
-		"b card, out b card, out":                               names(g.HostCards(1)),
+	for _, x := range []struct {
+		got  []fabric.LinkID
+		want string
+	}{
+		{g.Uplinks(), "a uplink of a rack, out a uplink of a rack, out b uplink of a rack, out " +
+			"b uplink of a rack, out"},
+		{g.ZoneLinks(), "link between zones, out"},
+		{g.HostCards(0), "a front card, out a front card, out a front card, out"},
+		{g.HostCards(1), "b card, out b card, out"},
 	} {
-		if strings.Join(got, " ") != want {
-			t.Errorf("%v, want %s", got, want)
+		if got := strings.Join(names(x.got), " "); got != x.want {
+			t.Errorf("%s, want %s", got, x.want)
 		}
 	}
 	for i, l := range g.Links() {
