@@ -12,7 +12,8 @@ import (
 )
 
 // The weights of ids stand behind them or in a column of their own, one for each id; an id without one has
-// weight 1. A number that is missing or none, and a number of weights that is not that of the ids, are told.
+// weight 1. A number that is missing or none, and a number of weights that is not that of the ids, are bad
+// rows.
 func TestWeightsOfIDs(t *testing.T) {
 	inline := job.IDColumn{Column: "tags", Separator: "|", WeightSeparator: "::"}
 	one := job.IDColumn{Column: "tag", WeightSeparator: ":"}
