@@ -110,7 +110,7 @@ func TestQuantilesAreTheNearestValues(t *testing.T) {
 	}
 }
 
-// Pairs that points cannot tell apart come in the order of their correlation, whatever its sign.
+// Pairs that points cannot tell apart come in the order of their correlation, of either sign.
 func TestPairsComeByTheirCorrelation(t *testing.T) {
 	s := &sampler{vector: param.Vector{{Name: "a#2"}, {Name: "unused"}, {Name: "b"}, {Name: "c"},
 		{Name: "d"}},
