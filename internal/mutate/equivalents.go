@@ -232,8 +232,8 @@ func Equivalents() []Equivalent {
 		{
 			File: "runtime/transport/packet.go", Before: "packetMax = 1<<20 + 4<<10",
 			After: "packetMax = 1<<20 + (4 + 1)<<10",
-			Proof: "The pieces of large frames are 1 KiB larger at both ends, which are of one build: speed " +
-				"only.",
+			Proof: "The pieces of large frames are 1 KiB larger at both ends, which are of one build: " +
+				"speed only.",
 		},
 	}
 }

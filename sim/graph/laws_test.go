@@ -138,3 +138,46 @@ func TestPricesOfCandidates(t *testing.T) {
 		}
 	}
 }
+
+// Jobs take what is at the ends of their ranges and nothing beyond, and what they leave out from the model.
+func TestRangesAndDefaultsOfJobs(t *testing.T) {
+	c, s := ideal(t)
+	job := func(change func(*Job)) *Job {
+		j := &Job{Model: even(t, 1, 1e5), Cluster: c, System: s, GPUs: 4, GlobalBatch: 4}
+		change(j)
+		return j
+	}
+	for _, x := range []struct {
+		change func(*Job)
+		fits   bool
+	}{
+		{func(*Job) {}, true},
+		{func(j *Job) { j.GPUs = 0 }, false}, {func(j *Job) { j.GPUs, j.GlobalBatch = 1, 1 }, true},
+		{func(j *Job) { j.GlobalBatch = 3 }, false}, {func(j *Job) { j.GlobalBatch = -1 }, false},
+		{func(j *Job) { j.Slow = 1 }, true}, {func(j *Job) { j.Slow = 0.99 }, false},
+		{func(j *Job) { j.Slow = -1 }, false}, {func(j *Job) { j.Slow = math.NaN() }, false},
+		{func(j *Job) { j.Steps = 1 }, true}, {func(j *Job) { j.Steps = -1 }, false},
+		{func(j *Job) { j.Steps = stepsMax }, true}, {func(j *Job) { j.Steps = stepsMax + 1 }, false},
+		{func(j *Job) { j.Model = nil }, false}, {func(j *Job) { j.Cluster = nil }, false},
+		{func(j *Job) { j.System = nil }, false},
+	} {
+		j := job(x.change)
+		if err := j.validate(); (err == nil) != x.fits {
+			t.Errorf("%d GPUs, batch %d, slow %v, %d steps: error %v", j.GPUs, j.GlobalBatch, j.Slow,
+				j.Steps, err)
+		}
+	}
+	j := job(func(j *Job) { j.GlobalBatch = 0 })
+	j.Model.Precisions = model.Precisions{Compute: model.Half, Rows: model.BFloat16,
+		Activations: model.Float16,
+		Wire:        model.Float32, Gradients: model.Float16}
+	j.Precisions.Wire = model.BFloat16
+	if err := j.validate(); err != nil {
+		t.Fatal(err)
+	}
+	want := j.Model.Precisions
+	want.Wire = model.BFloat16
+	if j.Precisions != want || j.GlobalBatch != j.Model.GlobalBatch(4) || j.Steps != stepsDefault {
+		t.Errorf("%+v, batch %d, %d steps; want %+v", j.Precisions, j.GlobalBatch, j.Steps, want)
+	}
+}
