@@ -181,3 +181,32 @@ func TestRangesAndDefaultsOfJobs(t *testing.T) {
 		t.Errorf("%+v, batch %d, %d steps; want %+v", j.Precisions, j.GlobalBatch, j.Steps, want)
 	}
 }
+
+// Parts of a network that are no products are a kernel in each direction, which reads and writes their values
+// of each sample in half precision: backward twice as many, since it has values and gradients.
+func TestOtherPartsOfANetworkAreKernels(t *testing.T) {
+	c, s := ideal(t)
+	m := even(t, 8, 1e6)
+	m.Layers = m.Network()
+	before := run(t, Job{Model: m, Cluster: c, System: s, GPUs: 4})
+	with := *m.Layers
+	with.Others = []model.Other{{Name: "gate", Values: 28_000}, {Name: "sum", Values: 3}}
+	m.Layers = &with
+	r := run(t, Job{Model: m, Cluster: c, System: s, GPUs: 4})
+	for name, values := range map[string]float64{"gate": 28_000, "sum": 3, "gate back": 56_000,
+		"sum back": 6} {
+		if got, want := timeOf(r.Step, name), c.Accelerator.Time(stream(1, 2*1024*values)); got != want {
+			t.Errorf("%s takes %v, want %v", name, got, want)
+		}
+	}
+	for part, forward := range map[string]bool{PartDenseForward: true, PartDenseBackward: false} {
+		names := []string{"gate back", "sum back"}
+		if forward {
+			names = []string{"gate", "sum"}
+		}
+		want := partOf(t, before, part) + timeOf(r.Step, names[0]) + timeOf(r.Step, names[1])
+		if got := partOf(t, r, part); got != want {
+			t.Errorf("%s takes %v, want %v", part, got, want)
+		}
+	}
+}
