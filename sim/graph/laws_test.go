@@ -1,9 +1,11 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/algo/unit"
@@ -207,6 +209,28 @@ func TestOtherPartsOfANetworkAreKernels(t *testing.T) {
 		want := partOf(t, before, part) + timeOf(r.Step, names[0]) + timeOf(r.Step, names[1])
 		if got := partOf(t, r, part); got != want {
 			t.Errorf("%s takes %v, want %v", part, got, want)
+		}
+	}
+}
+
+// Where tables do not fit, the remedies are those that help: fp16 for rows of fp32, and an optimizer with
+// less state for one that has some.
+func TestRemediesHelp(t *testing.T) {
+	for _, c := range []struct {
+		rows        model.Format
+		optimizer   model.Optimizer
+		half, state bool
+	}{
+		{model.Float32, model.SGD, true, false}, {model.Float32, model.Adam, true, true},
+		{model.Float16, model.SGD, false, false}, {model.BFloat16, model.Adam, false, true},
+	} {
+		p := &placer{net: &network{ranks: 2}, tables: []placed{{Table: &model.Table{Rows: 10, Dim: 4}}}}
+		p.precisions, p.optimizer = &model.Precisions{Rows: c.rows}, c.optimizer
+		err := p.tooMuch(1, &[tiers]float64{}, &[tiers]float64{})
+		if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "use more GPUs") ||
+			strings.Contains(err.Error(), "or rows of fp16") != c.half ||
+			strings.Contains(err.Error(), "less state") != c.state {
+			t.Errorf("rows of %s, %s: %v", c.rows, c.optimizer, err)
 		}
 	}
 }
