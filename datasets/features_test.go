@@ -36,3 +36,26 @@ func TestReadFeaturesSaysHowFarItIs(t *testing.T) {
 		t.Errorf("%d rows in %d calls, share %v, error %v", rows, calls, last, err)
 	}
 }
+
+// Rows to predict need neither labels nor weights of rows, and none is left out for a bad
+// weight.
+func TestFeaturesNeedNoWeightsOfRows(t *testing.T) {
+	table := &job.Table{Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}, Label: "click",
+		Weight: "w", Impressions: "n"}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"plain.csv": "user,price\na,1\nb,2\n", "bad.csv": "user,price,w,n,click\na,1,-5,x,y\nb,2,,,\n",
+	} {
+		write(t, dir, name, text)
+		data := job.Data{Kind: job.KindCSV, CSV: table}
+		rows := 0
+		err := ReadFeatures(data, []batch.Scaling{{Std: 1}}, filepath.Join(dir, name),
+			func(b *batch.Batch, _ float64) error {
+				rows += b.Samples
+				return nil
+			})
+		if err != nil || rows != 2 {
+			t.Errorf("%s: %d rows, %v", name, rows, err)
+		}
+	}
+}

@@ -294,6 +294,40 @@ func TestPredictionsAreOutOfFold(t *testing.T) {
 	}
 }
 
+// Of few rows, of which a fold may have one or none, each is predicted.
+func TestEachOfFewRowsIsPredicted(t *testing.T) {
+	for _, rows := range []int{20, 40} {
+		var text strings.Builder
+		text.WriteString("label,user\n")
+		for row := range rows {
+			fmt.Fprintf(&text, "%d,u%d\n", row%2, row%3)
+		}
+		j, set, _, err := Open(Request{File: file(t, text.String()), Options: Options{IDs: []string{"user"}},
+			Split: drawn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := batch.NewGatherer(set.Train)
+		for n := int32(2); n <= 8; n++ {
+			var few []int32
+			for row := range n {
+				few = append(few, row)
+			}
+			part := *set
+			part.Train = whole.Rows(few)
+			predicted, err := outOfFold(t.Context(), logistic(j), &part, backend.Backend{})
+			if err != nil {
+				t.Fatalf("%d rows: %v", n, err)
+			}
+			for row, p := range predicted {
+				if !(p > 0 && p < 1) {
+					t.Errorf("row %d of %d is predicted as %v", row, n, p)
+				}
+			}
+		}
+	}
+}
+
 // Of very many columns, those that say most by themselves are combined.
 func TestFewColumnsOfManyAreCombined(t *testing.T) {
 	all, labels, predicted := columnsOf(1000)

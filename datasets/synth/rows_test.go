@@ -213,3 +213,24 @@ func TestTeacherSeed(t *testing.T) {
 		t.Error("another seed, the same rows")
 	}
 }
+
+// A column is of lists unless every row has one id.
+func TestColumnsOfListsAreKnown(t *testing.T) {
+	spec := job.Synthetic{Seed: 1, TrainRows: 2000, TestRows: 1, Stream: true, Columns: []job.SyntheticColumn{
+		{Cardinality: 100}, {Cardinality: 100, IDsPerRow: 1.5}, {Cardinality: 100, IDsPerRow: 1},
+		{Cardinality: 100, IDsPerRow: 2}, {Cardinality: 100, IDsPerRow: 0.5}}}
+	made, err := Generate(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := made.Rows.Between(0, made.Rows.Samples())
+	for column, slot := range rows.Slots {
+		isList := false
+		for row := range rows.Samples {
+			isList = isList || len(slot.SampleIDs(row)) != 1
+		}
+		if got := made.Rows.IsList(column); got != isList {
+			t.Errorf("column %d is of lists: %v, want %v", column, got, isList)
+		}
+	}
+}

@@ -225,5 +225,15 @@ func Equivalents() []Equivalent {
 			After:  "parts := make([][]table.Candidate, (len(r.tables) + 1))",
 			Proof:  "The additional part stays empty, and empty parts are skipped.",
 		},
+		{
+			File: "runtime/onnx/fill.go", Before: "more := 0", After: "more := (0 + 1)",
+			Proof: "It is the memory asked for in advance; append asks for more.",
+		},
+		{
+			File: "runtime/transport/packet.go", Before: "packetMax = 1<<20 + 4<<10",
+			After: "packetMax = 1<<20 + (4 + 1)<<10",
+			Proof: "The pieces of large frames are 1 KiB larger at both ends, which are of one build: " +
+				"speed only.",
+		},
 	}
 }

@@ -122,3 +122,30 @@ func TestRedoneIsReported(t *testing.T) {
 		end(r, members)
 	}
 }
+
+// When the host ends a run, its members learn the reason, are asked for nothing more, and leave with the
+// reason of the host, also where something failed in them.
+func TestMembersLeaveWithTheReasonOfTheHost(t *testing.T) {
+	r := start(t, func(*Plan) {})
+	members := map[msg.Address]*Member{}
+	for _, at := range []msg.Address{loader, server, trainer} {
+		members[at] = r.join(at)
+	}
+	for _, m := range members {
+		if _, err := m.Welcome(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = members[loader].Leave(errors.New("the disk is full"))
+	if err := <-r.ended; err == nil || err.Error() != "the disk is full" {
+		t.Errorf("the run ends with %v", err)
+	}
+	for _, at := range []msg.Address{server, trainer} {
+		if !members[at].ReadsEnd(time.Minute) {
+			t.Errorf("%v may still be asked to read", at)
+		}
+		if err := members[at].Leave(errors.New("its own")); err == nil || err.Error() != "the disk is full" {
+			t.Errorf("%v leaves with %v", at, err)
+		}
+	}
+}

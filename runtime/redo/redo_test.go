@@ -100,6 +100,31 @@ func TestReplayHasTheInputsThatWereKept(t *testing.T) {
 	}
 }
 
+// An entry of an input that is no message has its kind, the kind of its work, six zeros and the time, behind
+// its length, two sums and four zeros, so that the entries of a run are the same whichever build wrote them.
+func TestBytesOfAnEntry(t *testing.T) {
+	entries := func(n int) []byte {
+		text, err := os.ReadFile(written(t, inputs()[:n]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for i, k := range inputs() {
+		if k.in.Kind == role.Received {
+			continue
+		}
+		before := len(entries(i))
+		entry := entries(i + 1)[before:]
+		want := []byte{byte(k.in.Kind), byte(k.in.Work.Kind), 0, 0, 0, 0, 0, 0}
+		want = binary.LittleEndian.AppendUint64(want, uint64(k.now))
+		if len(entry) != 16+len(want) || entry[0] != byte(len(want)) ||
+			!bytes.Equal(entry[12:], append(make([]byte, 4), want...)) {
+			t.Errorf("input %d: %x, want it to end with %x", i, entry, want)
+		}
+	}
+}
+
 // If a dead process has written a part of its last entry, the entries before it are there, and the Log goes
 // on after them.
 func TestTornEntryIsRemoved(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/sim/cost"
 	"tandem/sim/station"
@@ -340,6 +341,69 @@ func TestPooledEWsHaveACardAndAConnectionEach(t *testing.T) {
 			t.Errorf("%v to %v: at most %v, want %v", s.instances[c.from].at, s.instances[c.to].at, limit,
 				c.limit)
 		}
+	}
+}
+
+// What is simulated for a class of ranks has the random factors of one of them, the one whose work and
+// messages of a step take longest, and so its links are those of the simulated work and messages.
+func TestAClassHasTheFactorsOfItsSlowestMember(t *testing.T) {
+	c := job.PersiaCluster()
+	c.System = "tandem"
+	h := hardwareOf(t, c)
+	j, layout, w := training(job.Sync, 64), tower(t), clicks()
+	p := cost.NewPrices(h.Resolve(), &j, layout, &w, true)
+	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount, p.PSStates
+	cfg, err := j.RoleConfig(layout, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSimulation(p, cfg, &Options{fold: 16, Jitter: 0.2, HostJitter: 0.3, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := func(r msg.Role) int32 { return s.roleIndex(msg.Address{Role: r}) }
+	worker, ps, first := index(msg.EmbeddingWorker), index(msg.EmbeddingPS), index(msg.NNWorker)
+	links, later := 0, 0
+	for c := range chainCount {
+		for class := range int32(16) {
+			for step := range int32(4) {
+				slowest := s.slowestOf(c, class, step)
+				of := s.fold.member(class, slowest)
+				if slowest > 0 {
+					later++
+				}
+				for i := range s.fold.weights[c] {
+					l := &s.fold.weights[c][i]
+					var want float64
+					m := &msg.Message{Kind: l.message, Rank: class, Step: step}
+					k := role.Work{Kind: l.work, Rank: class, Step: step}
+					switch {
+					case l.message == msg.Rows:
+						want = s.messageJitter(ps, worker, m)
+					case l.message == msg.Embeddings:
+						want = s.messageJitter(worker, first+class, m)
+					case l.message == msg.PutGradients:
+						want = s.messageJitter(first+class, worker, m)
+					case l.message == msg.Put:
+						want = s.messageJitter(worker, ps, m)
+					case l.work == role.ReadRows:
+						want = s.workJitter(ps, k)
+					case l.work == role.Pool || l.work == role.Merge:
+						want = s.workJitter(worker, k)
+					default:
+						want = s.launchJitter(k)
+					}
+					if got := s.linkJitter(l, of, step); got != want || got == 1 {
+						t.Errorf("class %d, step %d: %+v has the factor %v, want %v", class, step, l, got,
+							want)
+					}
+					links++
+				}
+			}
+		}
+	}
+	if links < 16*4*6 || later < 16 {
+		t.Errorf("%d links, and %d times another member than the first", links, later)
 	}
 }
 

@@ -434,3 +434,46 @@ func TestLargestRefused(t *testing.T) {
 		t.Errorf("%d problems have clusters that are refused", refused)
 	}
 }
+
+// counting counts the simulations of each place.
+type counting struct {
+	*random
+	times map[Place]int
+}
+
+func (c *counting) Simulate(p Place) (Outcome, error) {
+	c.times[p]++
+	return c.random.Simulate(p)
+}
+
+// A search simulates no place twice, also in a second search with another need, and says after each batch how
+// many it has simulated.
+func TestNoPlaceIsSimulatedTwice(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 40))
+	for range 50 {
+		x := &counting{newRandom(r), map[Place]int{}}
+		said := 0
+		s := &Search{Problem: x, AtOnce: 1, After: func(n int) {
+			if n < said || n != len(x.times) {
+				t.Errorf("%d places after %d, and %d were simulated", n, said, len(x.times))
+			}
+			said = n
+		}}
+		for _, need := range []float64{0, 0.1, 1} {
+			if _, err := s.Cheapest(need, dollars); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Fastest(); err != nil {
+			t.Fatal(err)
+		}
+		for p, n := range x.times {
+			if n != 1 {
+				t.Errorf("%+v is simulated %d times", p, n)
+			}
+		}
+		if said != len(x.times) || s.Simulations() != said || said == 0 {
+			t.Errorf("%d of %d places are named, %d counted", said, len(x.times), s.Simulations())
+		}
+	}
+}
