@@ -37,7 +37,7 @@ func TestPauseAndHang(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() {
 				slow := endless(job.Hybrid) // messages wait, so that the processors have little to do
-				slow.Training.Faults = fault.Plan{Delay: fault.Delay{Rate: 1, Max: 100 * unit.Millisecond}}
+				slow.Training.Faults = fault.Plan{Delay: fault.Delay{Rate: 1, Max: 300 * unit.Millisecond}}
 				_, err := slow.run(t.Context(), train.Options{Progress: once},
 					func(made *Cluster) {
 						made.options.Hang, c = hangLimit, made
