@@ -72,9 +72,10 @@ func newPrograms(t *testing.T, programs string) *workplace {
 
 func isSource(name string) bool { return filepath.Ext(name) == ".go" || filepath.Ext(name) == ".s" }
 
-// newSources returns a tree with all sources. A command there stands for go run and go test: it builds in this
-// repository, with the sources of the tree in the place of its own, and runs the programs in the tree. So
-// Go's build cache has all packages that the page does not change: a package in another folder is another one.
+// newSources returns a tree with all sources. A command there stands for go run and go test: it builds in
+// this repository, with the sources of the tree in the place of its own, and runs the programs in the tree.
+// So Go's build cache has all packages that the page does not change: one in another folder would be another
+// package.
 func newSources(t *testing.T) *workplace {
 	repository, err := filepath.Abs("..")
 	if err != nil {
@@ -89,13 +90,13 @@ func newSources(t *testing.T) *workplace {
 	overlay, inTree := filepath.Join(beside, "overlay.json"), filepath.Join(beside, "in-tree")
 	for name, script := range map[string]string{
 		"in-tree": fmt.Sprintf("cd \"%s${PWD#%s}\" && exec \"$@\"\n", w.tree, repository),
-		// Results of tests are not kept: which files they depend on would be looked up in the repository.
-		"go": fmt.Sprintf("command=$1\nshift\ncase $command in\ntest) set -- -count=1 \"$@\" ;;\nrun) ;;\n"+
-			"*) exec '%s' $command \"$@\" ;;\nesac\nexec '%[1]s' -C '%s' $command -overlay='%s' "+
-			"-exec='%s' \"$@\"\n", command, repository, overlay, inTree),
+		// Results of tests are not kept: the files that they depend on would be looked up in the repository.
+		"go": fmt.Sprintf("command=$1\nshift\ncase $command in\ntest) set -- -count=1 \"$@\" ;;\n"+
+			"run) ;;\n*) exec '%s' $command \"$@\" ;;\nesac\n"+
+			"exec '%[1]s' -C '%s' $command -overlay='%s' -exec='%s' \"$@\"\n",
+			command, repository, overlay, inTree),
 	} {
-		text := "#!/bin/sh\n" + script
-		if err := os.WriteFile(filepath.Join(beside, name), []byte(text), 0o700); err != nil {
+		if err := os.WriteFile(filepath.Join(beside, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

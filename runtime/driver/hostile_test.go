@@ -118,7 +118,8 @@ func TestRolesUnderAttack(t *testing.T) {
 }
 
 // attack sends lies to one role, in the name of any. Of three turns, each has another third of all.
-func attack(t *testing.T, cfg *role.Config, training *job.Job, at msg.Address, others []msg.Address, turn int) {
+func attack(t *testing.T, cfg *role.Config, training *job.Job, at msg.Address, others []msg.Address,
+	turn int) {
 	here := func(a msg.Address) bool { return a == at }
 	p, err := exec.NewLocal(*training, steps(10), backend.Backend{}, here)
 	if err != nil {

@@ -265,7 +265,7 @@ func (r *rows) Read(step int) (*batch.Batch, error) {
 	return batch.Slice(r.all, first, first+batchSize), nil
 }
 
-// newRows draws the samples of so many steps. Those of a run that no test waits for are repeated.
+// newRows draws the samples of a number of steps. Those of a run that no test waits for are repeated.
 func newRows(steps int) *rows {
 	draw := rng.New(1, "rows")
 	b := &batch.Batch{Samples: min(steps, 1000) * batchSize,

@@ -121,7 +121,8 @@ func testSilenceIsNoticed(t *testing.T) {
 			"more than 1s"; !strings.Contains(err.Error(), want) {
 			t.Error(err)
 		}
-		if took := time.Since(start); took < silence || took > 4*silence { // 1.5, on a machine that is not busy
+		// 1.5, on a machine that is not busy.
+		if took := time.Since(start); took < silence || took > 4*silence {
 			t.Errorf("%s noticed after %v", name(i), took)
 		}
 	}

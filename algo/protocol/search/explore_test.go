@@ -143,7 +143,7 @@ func TestDenseStalenessOfTwoRanksReachesItsBound(t *testing.T) {
 // faultSizes are the sizes of clusters that are searched with one fault.
 var faultSizes = []struct {
 	ranks, steps, workers, pss, buckets, window int32
-	every                                       int // without -long, one of so many rules; 0: none
+	every                                       int // without -long, one of this number of rules; 0: none
 }{
 	{1, 1, 1, 1, 1, 4, 1},
 	{1, 1, 1, 2, 2, 1, 2},
