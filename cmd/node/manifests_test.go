@@ -224,7 +224,6 @@ func TestClusterOfManifestsSurvivesEvictionAndDeath(t *testing.T) {
 	}
 	t.Setenv("LD_LIBRARY_PATH", softgpu.Folder(t))
 	t.Setenv("TANDEM_SOFTGPU_DEVICES", "2")
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	folder := t.TempDir()
 	file := filepath.Join(folder, "job.yaml")
 	manifests := made(t, clusterJobs["gpu"].job, "kubernetes", "--checkpoint-every", "100 steps")

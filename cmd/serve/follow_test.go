@@ -188,6 +188,7 @@ func followTraining(t *testing.T, j job.Job, least int64) {
 					clients.Go(func() {
 						for lo := 0; !stop.Load() && !t.Failed(); lo = (lo + 50) % (len(users) - 50) {
 							ask(f.service, lo+n)
+							time.Sleep(time.Millisecond) // to leave the processors to the training
 						}
 					})
 				}

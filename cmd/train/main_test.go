@@ -43,10 +43,12 @@ func TestScripts(t *testing.T) {
 	nodes := clitest.Programs(t, "node", "sim", "data", "model") // scripts run them beside train
 	t.Run("cpu", func(t *testing.T) { runScripts(t, "testdata", nodes, nil) })
 	t.Run("gpu", func(t *testing.T) {
-		// Kernels are compiled once for all programs.
+		cache, err := os.UserCacheDir() // kernels are compiled once for all programs and tests
+		if err != nil {
+			cache = t.TempDir()
+		}
 		runScripts(t, filepath.Join("testdata", "gpu"), nodes, []string{
-			"LD_LIBRARY_PATH=" + softgpu.Folder(t), "TANDEM_SOFTGPU_DEVICES=2",
-			"XDG_CACHE_HOME=" + t.TempDir()})
+			"LD_LIBRARY_PATH=" + softgpu.Folder(t), "TANDEM_SOFTGPU_DEVICES=2", "XDG_CACHE_HOME=" + cache})
 	})
 }
 

@@ -72,7 +72,8 @@ func TestMetricsPortInUse(t *testing.T) {
 	defer listener.Close()
 	out := filepath.Join(t.TempDir(), "out")
 	var stderr bytes.Buffer
-	code := run([]string{"--out", out, "--metrics-address", listener.Addr().String()}, io.Discard, &stderr)
+	code := run([]string{"--without", "baseline,prediction", "--out", out, "--metrics-address",
+		listener.Addr().String()}, io.Discard, &stderr)
 	want := "train: error: --metrics-address: cannot listen on " + listener.Addr().String() +
 		": address already in use\ntrain: hint: name another port, or port 0 for any free one\n"
 	if entries, _ := filepath.Glob(filepath.Dir(out) + "/*"); code != 1 || stderr.String() != want ||

@@ -261,12 +261,14 @@ func (r *rows) Schema() *batch.Schema {
 	}
 }
 func (r *rows) Read(step int) (*batch.Batch, error) {
-	return batch.Slice(r.all, step*batchSize, (step+1)*batchSize), nil
+	first := step * batchSize % r.all.Samples
+	return batch.Slice(r.all, first, first+batchSize), nil
 }
 
+// newRows draws the samples of a number of steps. Those of a run that no test waits for are repeated.
 func newRows(steps int) *rows {
 	draw := rng.New(1, "rows")
-	b := &batch.Batch{Samples: steps * batchSize,
+	b := &batch.Batch{Samples: min(steps, 1000) * batchSize,
 		Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
 	for i := range b.Samples {
 		user, x := draw.Uint64N(40), draw.NormFloat64()

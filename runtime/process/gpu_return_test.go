@@ -20,11 +20,9 @@ import (
 func TestKilledRanksOnGPUsComeBack(t *testing.T) {
 	t.Parallel()
 	libraries := softgpu.Folder(t)
-	seeds := uint64(2)
+	seeds := uint64(1)
 	if *long {
 		seeds = 20
-	} else if testing.Short() {
-		seeds = 1
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

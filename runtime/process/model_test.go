@@ -12,10 +12,11 @@ import (
 	"tandem/runtime/train"
 )
 
-// What the processes write of a model is, together, the model that they have trained, in every mode.
+// What the processes write of a model is, together, the model that they have trained, in every mode: without
+// -long in every second one.
 func TestModelOfProcesses(t *testing.T) {
 	for i, mode := range pace.Modes() {
-		if testing.Short() && i%3 != 0 {
+		if !*long && i%2 != 0 || testing.Short() && i%3 != 0 {
 			continue
 		}
 		t.Run(mode, func(t *testing.T) {

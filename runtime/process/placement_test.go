@@ -117,8 +117,8 @@ func TestProcessOfSeveralRolesComesBack(t *testing.T) {
 		"nn-worker 1; " +
 		"embedding-ps 1; nn-worker 2, nn-worker 3"
 	victims := []msg.Address{{Role: msg.EmbeddingWorker}, {Role: msg.DataLoader}}
-	if testing.Short() {
-		victims = victims[:1]
+	if !*long {
+		victims = victims[:1] // TestKilledProcessesComeBack kills a data loader that is alone
 	}
 	for _, victim := range victims {
 		t.Run(victim.String(), func(t *testing.T) {

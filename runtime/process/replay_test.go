@@ -31,8 +31,8 @@ func TestRunsInProcessesReplayBitForBit(t *testing.T) {
 		seeds = 20
 	}
 	for i, mode := range pace.Modes() {
-		if testing.Short() && i%3 != 0 {
-			continue
+		if !*long && i > 0 && i%2 == 0 || testing.Short() && i%3 != 0 {
+			continue // TestFaultsInProcesses has the others, and runtime/record replays all
 		}
 		for seed := range seeds {
 			t.Run(fmt.Sprint(mode, " seed ", seed), func(t *testing.T) {

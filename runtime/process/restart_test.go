@@ -299,8 +299,8 @@ func TestFaultsInProcesses(t *testing.T) {
 		seeds = 5
 	}
 	for i, mode := range pace.Modes() {
-		if testing.Short() && i%3 != 0 {
-			continue
+		if !*long && i%2 != 0 || testing.Short() && i%3 != 0 {
+			continue // TestRunsInProcessesReplayBitForBit has faults in the others
 		}
 		for seed := range seeds {
 			t.Run(fmt.Sprint(mode, " seed ", seed), func(t *testing.T) {

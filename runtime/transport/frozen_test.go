@@ -121,7 +121,8 @@ func testSilenceIsNoticed(t *testing.T) {
 			"more than 1s"; !strings.Contains(err.Error(), want) {
 			t.Error(err)
 		}
-		if took := time.Since(start); took < silence || took > 2*silence {
+		// 1.5, on a machine that is not busy.
+		if took := time.Since(start); took < silence || took > 4*silence {
 			t.Errorf("%s noticed after %v", name(i), took)
 		}
 	}
@@ -133,7 +134,7 @@ func testSilenceIsNoticed(t *testing.T) {
 	}
 }
 
-// A pause of almost Silence is survived, and messages sent meanwhile arrive.
+// A pause of less than Silence is survived, and messages sent meanwhile arrive.
 func TestPauseIsSurvived(t *testing.T) { overBoth(t, testPauseIsSurvived) }
 
 func testPauseIsSurvived(t *testing.T) {
@@ -147,7 +148,7 @@ func testPauseIsSurvived(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	time.Sleep(silence * 95 / 100)
+	time.Sleep(silence * 4 / 5) // the rest is for a busy machine
 	for _, w := range ways {
 		w.carrying.Unlock()
 	}

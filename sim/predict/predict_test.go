@@ -140,8 +140,8 @@ func TestSensitivitiesLeaveTheHardwareAlone(t *testing.T) {
 // use has none.
 func TestEffectsRankWhatMatters(t *testing.T) {
 	j := persia(t)
-	j.Roles.Ranks, j.Training.GlobalBatch = 2, 1024
-	effects, err := predict.Effects(context.Background(), j, predict.Options{Steps: 6})
+	j.Roles.Ranks, j.Training.GlobalBatch = 1, 512
+	effects, err := predict.Effects(context.Background(), j, predict.Options{Steps: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

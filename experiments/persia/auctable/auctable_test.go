@@ -27,7 +27,7 @@ import (
 // small returns a plan of a few seconds.
 func small() *plan {
 	p := newPlan([]string{job.Sync, job.Hybrid, "backup-workers"}, 0.003, 1, []set{
-		{report.Generated(0.1, 1_500, 1_000), 64, true}, {report.Like("criteo", 400, 400), 16, false},
+		{report.Generated(0.1, 1_000, 1_000), 64, true}, {report.Like("criteo", 400, 400), 16, false},
 	})
 	p.Rates = tune.Plan{Rows: []float64{0.1}, Dense: []float64{0.003}, Seeds: tune.SeedsMin}
 	p.Seed, p.Seeds = 1, 2

@@ -15,7 +15,7 @@ import (
 
 // small returns a plan of a few seconds.
 func small() *asyncPlan {
-	p := newAsyncPlan(0, []float64{nominalRow}, report.Generated(0.1, 2_560, 1_000))
+	p := newAsyncPlan(0, []float64{nominalRow}, report.Generated(0.1, 1_280, 1_000))
 	p.Seed, p.Seeds = 1, 2
 	return p
 }

@@ -63,9 +63,11 @@ func drawPlaced(r *rand.Rand) (slots []batch.Slot, onGPU []string) {
 // Random jobs have the same bits in sync with the rows of some slots on 1, 2 or 4 GPUs, and those of the
 // others on PSs, as with all rows on PSs beside one GPU.
 func TestRowsBySlotHaveTheSameBits(t *testing.T) {
-	jobs := 12
+	jobs := 8
 	if *long {
 		jobs = 500
+	} else if testing.Short() {
+		jobs = 3
 	}
 	for seed := range jobs {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -100,9 +100,11 @@ func trainedOn(t *testing.T, j job.Job, data *exectest.Columns, o train.Options)
 // Random jobs have the same bits with their rows on 1, 2 or 4 GPUs as on PSs beside one GPU: rows, network
 // and predictions, in sync and, where no read is stale either, in hybrid.
 func TestSharedRowsHaveTheSameBitsOnAnyNumberOfGPUs(t *testing.T) {
-	jobs := 12
+	jobs := 8
 	if *long {
 		jobs = 500
+	} else if testing.Short() {
+		jobs = 3
 	}
 	for seed := range jobs {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { compareSharedRows(t, uint64(seed)) })
