@@ -353,7 +353,7 @@ func TestAClassHasTheFactorsOfItsSlowestMember(t *testing.T) {
 	j, layout, w := training(job.Sync, 64), tower(t), clicks()
 	p := cost.NewPrices(h.Resolve(), &j, layout, &w, true)
 	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount, p.PSStates
-	cfg, err := j.RoleConfig(layout, 10)
+	cfg, err := j.RoleConfig(layout, 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
