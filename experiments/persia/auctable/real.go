@@ -33,7 +33,7 @@ Measures the AUC less that of sync, with intervals over seeds and test rows, and
 the number of test rows with which the luck of the rows alone would leave ±0.001,
 the difference that Persia's paper allows.
 
-The full version takes some twenty minutes; --sets chooses a part.`,
+The full version takes an hour and a half; --sets chooses a part.`,
 		QuickTime: 20 * time.Second,
 		AddFlags: func(set *pflag.FlagSet) {
 			set.StringSliceVar(&names, "sets", nil, "choose data sets, such as adult-income,frappe\n"+

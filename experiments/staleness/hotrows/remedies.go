@@ -260,14 +260,13 @@ func (p *remedyPlan) report(results []*remedyResult) *report.Report {
 		Header: []string{"arm", "rates", "AUC", "less sync", "step"}, Words: 2,
 	}
 	edge := 0
-	for i, r := range p.remedies() {
-		x := results[i]
+	for _, x := range results { // of an earlier run, perhaps, which had other arms
 		less, step := "–", "–"
 		if x.ToSync != nil {
 			less, step = report.MilliVerdict(x.ToSync), report.Digits(x.Step, 3)
 			out.Comparisons = append(out.Comparisons, x.ToSync)
 			out.Findings = append(out.Findings, fmt.Sprintf("%s: AUC less that of %s is %s (%s).", x.Arm,
-				r.of, report.PlusMinus(x.ToSync.AUC), x.ToSync.Text()))
+				x.ToSync.Reference, report.PlusMinus(x.ToSync.AUC), x.ToSync.Text()))
 		}
 		if x.Refined != nil && x.Refined.AtEdge {
 			edge++
