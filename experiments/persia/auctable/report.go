@@ -123,7 +123,11 @@ func (p *plan) tableFigure(results []*result, kind arms.Kind) report.Figure {
 	results = judged(results)
 	for i, r := range results {
 		f.X.Ticks = append(f.X.Ticks, float64(i))
-		f.X.Names = append(f.X.Names, strings.ReplaceAll(r.DataSet, "-", "-\n"))
+		name := strings.ReplaceAll(r.DataSet, "-", "-\n")
+		if len(results) > 8 && i%2 == 1 { // side by side they would touch
+			name = "\n\n" + name
+		}
+		f.X.Names = append(f.X.Names, name)
 	}
 	f.Lines = report.MarginLines(-0.5, float64(len(results))-0.5)
 	color := 0
