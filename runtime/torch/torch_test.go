@@ -425,7 +425,7 @@ func TestModulesThatFail(t *testing.T) {
 		"Cut":      "forward returned logits that are a tensor of shape (1, 1); want a tensor of shape (8,)",
 		"Leaving":  "forward: SystemExit: 3",
 		"Killed":   "the Python of the module has ended: signal: killed; see what it printed",
-		"Infinite": "net.py:145: forward returned NaN or infinity for finite embeddings, numbers",
+		"Infinite": "net.py:153: forward returned NaN or infinity for finite embeddings, numbers",
 	} {
 		_, err := train.Run(t.Context(), jobOf(t, class, job.Sync, 2), data, data.all,
 			train.Options{Backend: backend.Backend{Torch: m.Engine}})
@@ -592,7 +592,7 @@ func TestModulesThatHangAreEnded(t *testing.T) {
 	_, err := train.Run(t.Context(), jobOf(t, "Hanging", job.Sync, 1), data, data.all,
 		train.Options{Backend: backend.Backend{Torch: m.Engine}})
 	if err == nil || !strings.Contains(err.Error(), "forward: has run for 60 s without an end") ||
-		!strings.Contains(err.Error(), "net.py:5") {
+		!strings.Contains(err.Error(), "net.py:6") {
 		t.Errorf("%v", err)
 	}
 }

@@ -51,7 +51,7 @@ if __name__ == "__main__":
 
     # Ids of Parquet are values and no texts. A network that is built in needs another package.
     texts, identities = [], model._program.identities
-    model._program.identities = lambda text, slot: texts.append(text) or identities(text, slot)
+    model._program.identities = lambda record, slot: texts.append(record["site"]) or identities(record, slot)
     model._columns["table"]["format"] = "parquet"
     model.embeddings("site", [np.float64(3), 3.0, np.int64(3), True, "3.0"])
     assert texts == ["3", "3", "3", "1", "3.0"], texts

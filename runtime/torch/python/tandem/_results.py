@@ -122,12 +122,14 @@ class Model:
         if not found or "derived" in found[0]:
             others = ", ".join(s["name"] for s in self._columns["slots"] if "derived" not in s)
             raise Error(f"there is no slot {slot} of one column; there are {others}")
-        ids, one, program = list(ids), {**found[0], "separator": ""}, self._program
+        alone = {"separator": "", "weights": "", "weight_separator": ""}  # an id, as nothing but itself
+        ids, one, program = list(ids), {**found[0], **alone}, self._program
         rows = self._rows[one["dim"]]
         values = np.zeros((len(ids), one["dim"]), np.float32)
         text = program.parquet_text if self._columns["table"]["format"] == "parquet" else str
         for i, given in enumerate(ids):
-            identity = program.identities(text(getattr(given, "item", lambda: given)()), one)[0]
+            record = {one["name"]: text(getattr(given, "item", lambda: given)())}
+            (identity,), _ = program.identities(record, one)
             values[i] = rows.pool(program.signs(one, identity, self._columns["prefix_bits"]),
                                   {"max": False, "mean": False, "sqrt_scaling": False})
         pandas = _pandas()
