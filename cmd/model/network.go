@@ -15,7 +15,7 @@ func (p *program) withModel(folder string, use func(*inference.Model) error) err
 	modules := torch.FromEnvironment(p.stderr)
 	defer modules.Close()
 	machine := backend.Backend{Torch: modules.SavedEngine}
-	if os.Getenv(inference.ONNXRuntime) != "" {
+	if _, named := os.LookupEnv(inference.ONNXRuntime); named { // empty: the library that the system finds
 		machine = backend.Backend{Graph: inference.ByGraph("unset " + inference.ONNXRuntime + ": Python " +
 			"then runs the text of the module, if you trust the model")}
 	}

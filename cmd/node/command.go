@@ -319,9 +319,10 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 	modules := torch.FromEnvironment(p.stderr)
 	defer modules.Close()
 	defer context.AfterFunc(ctx, modules.Close)() // a module that hangs must not keep the process
-	machine := backend.Backend{Products: products, Torch: modules.Engine}
+	machine := backend.Backend{Products: products, Torch: modules.HostEngine}
 	var gpus *gpuhealth.Watch
 	if slices.ContainsFunc(roles, func(at msg.Address) bool { return at.Role == msg.NNWorker }) {
+		machine.Torch = modules.Engine
 		used, err := engine.Attach(&machine, &j)
 		if err != nil {
 			return err

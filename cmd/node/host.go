@@ -165,7 +165,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		Redo: f.redoLog, Fewer: f.fewer && f.restarts > 0 && f.every.Any(), TakesOver: f.standby,
 		Identity: own, Refused: refused.Count,
 	})
-	machine := backend.Backend{Products: products, Torch: modules.Engine}
+	machine := backend.Backend{Products: products, Torch: modules.HostEngine}
 	options := train.Options{Backend: machine, Cluster: cluster}
 	if f.saved != "" {
 		done, err := p.keepCheckpoints(ctx, &options, j, f, data, source, p.graph(modules, &j, data))

@@ -85,7 +85,11 @@ func (p *program) makeGraph(j *job.Job, f *flags) {
 	f.graph = graph
 }
 
-// backend returns what computes in this process.
+// backend returns what computes in this process, which has ranks unless they are in processes of their own.
 func (f *flags) backend() backend.Backend {
-	return backend.Backend{Products: f.products, Torch: f.modules.Engine}
+	m := backend.Backend{Products: f.products, Torch: f.modules.Engine}
+	if f.processes {
+		m.Torch = f.modules.HostEngine
+	}
+	return m
 }

@@ -180,7 +180,7 @@ func (s *stub) answer(r request) error {
 func (s *stub) describe() map[string]any {
 	tensor := map[string]any{"name": "linear.weight", "shape": []int{s.labels, s.inputs}}
 	answer := map[string]any{"tensors": []any{tensor}, "buckets": [][2]int{{0, s.labels * s.inputs}},
-		"norms": []int{}, "own_loss": s.own, "torch": Version, "onnx": s.drawn, "apart": s.devices != nil,
+		"norms": []int{}, "own_loss": s.own, "torch": Version, "onnx": s.drawn, "copies": s.devices != nil,
 		"cost": map[string]any{"forward": 2 * s.inputs * s.labels, "backward": 4 * s.inputs * s.labels,
 			"bytes": 8 * s.labels, "kernels": 1}}
 	if s.stepping {

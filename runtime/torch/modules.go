@@ -128,6 +128,13 @@ func devices(d job.Device) (names []string) {
 	return names
 }
 
+// HostEngine is Engine in a process without ranks, which need have no GPU: on the processors.
+func (m *Modules) HostEngine(j *job.Job, schema *batch.Schema) (model.Engine, error) {
+	host := *j
+	host.Model.Device = job.Device{}
+	return m.Engine(&host, schema)
+}
+
 // SavedEngine is Engine, for the job of a saved model. It refuses a module whose file has changed since, and
 // neither compiles it nor computes on a GPU, so that a model can be read where there is no compiler and no
 // GPU. No prediction is rounded.

@@ -85,7 +85,7 @@ func (p *pass) begin(in *processes) error {
 	if p.memory, err = p.borrow(floats(&p.layout, p.samplesMax)); err != nil {
 		return err
 	}
-	if p.Apart {
+	if p.Copies {
 		w.place(p.rank)
 	}
 	p.worker, p.number = w, w.newPass(len(p.layout.Buckets)+2)

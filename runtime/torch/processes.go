@@ -3,6 +3,7 @@ package torch
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -53,7 +54,8 @@ type description struct {
 	Torch string `json:"torch"` // its version
 	Slots *int   `json:"slots"` // values of a parameter in the state of torch.optim; nil: not used
 	ONNX  bool   `json:"onnx"`  // the Python has the packages with which torch writes it
-	Apart bool   `json:"apart"` // it is computed on devices, which ranks take in turn
+	// Copies says that values are copied to a device and back. Ranks take the devices in turn.
+	Copies bool `json:"copies"`
 }
 
 // newProcesses returns those of a module, of which none runs.
@@ -101,7 +103,7 @@ func (p *processes) someWorker() (*worker, error) {
 		return p.workers[slices.Min(slices.Collect(maps.Keys(p.workers)))], nil
 	}
 	var err error
-	p.spare, err = p.startLocked()
+	p.spare, err = p.startLocked(0)
 	return p.spare, err
 }
 
@@ -115,7 +117,7 @@ func (p *processes) worker(rank int) (w *worker, err error) {
 	}
 	w, p.spare = p.spare, nil
 	if w == nil {
-		if w, err = p.startLocked(); err != nil {
+		if w, err = p.startLocked(rank); err != nil {
 			return nil, err
 		}
 	}
@@ -123,9 +125,9 @@ func (p *processes) worker(rank int) (w *worker, err error) {
 	return w, nil
 }
 
-// startLocked starts a process. Once the module is described, the process must have made the same.
-func (p *processes) startLocked() (*worker, error) {
-	lines := [][]byte{p.config}
+// startLocked starts a process for a rank. Once the module is described, the process must have made the same.
+func (p *processes) startLocked(rank int) (*worker, error) {
+	lines := [][]byte{fmt.Appendf(nil, `{"rank":%d,%s`, rank, p.config[1:])}
 	if p.layout != nil {
 		expect, err := json.Marshal(request{Do: "expect", Layout: p.layout})
 		if err != nil {

@@ -24,5 +24,6 @@ class DLRM(nn.Module):
         z = self.bottom(numbers)
         vectors = torch.stack([z, *embeddings.values()], dim=1)
         products = vectors @ vectors.transpose(1, 2)
-        i, j = torch.tril_indices(vectors.shape[1], vectors.shape[1], offset=-1)
+        count = vectors.shape[1]
+        i, j = torch.tril_indices(count, count, offset=-1, device=vectors.device)
         return self.output(self.top(torch.cat([z, products[:, i, j]], dim=1)))

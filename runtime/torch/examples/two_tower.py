@@ -25,5 +25,5 @@ class TwoTower(nn.Module):
         if labels is None:  # the prediction of a row
             return (user * item).sum(dim=1) / self.temperature
         scores = user @ item.T / self.temperature  # a row for each user, a column for each item
-        own = torch.arange(len(user))
+        own = torch.arange(len(user), device=user.device)
         return (labels * F.cross_entropy(scores, own, reduction="none")).mean()

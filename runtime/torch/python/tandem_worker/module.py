@@ -20,9 +20,7 @@ class Module:
     def __init__(self, config):
         self.config = config
         self.torch = torch = import_torch()
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        self.device = Device(torch, config.get("devices", []))
-        self.device.precise(bool(config.get("tf32")))
+        self.device = Device(torch, config.get("devices", []), config.get("rank", 0))
         self.file = config["file"]
         self.make_class()
         self.make_module(0)
@@ -85,7 +83,7 @@ class Module:
         if any(lazy(v) for v in values):
             with torch.no_grad():  # lazy layers take their widths from a first pass
                 before = [(v, v.clone()) for v in values if not lazy(v)]
-                self.run(*self.made_up(TRIALS[0]), True)
+                self.run(*self.host_samples(TRIALS[0]), True)
                 for v, value in before:
                     v.copy_(value)
             for m in self.module.modules():
@@ -251,10 +249,10 @@ class Module:
 
     def trial_samples(self, samples):
         """Returns embeddings, numbers and labels of a few samples that are not in the data, on the device."""
-        return tuple(t.to(self.device.own) for t in self.made_up(samples))
+        return tuple(t.to(self.device.own) for t in self.host_samples(samples))
 
-    def made_up(self, samples):
-        """Is trial_samples in the memory of the host, where constructors make a module."""
+    def host_samples(self, samples):
+        """Returns embeddings, numbers and labels of a few samples that are not in the data, in host memory."""
         draw = self.torch.Generator().manual_seed(1)
         config = self.config
         embeddings = self.torch.rand(samples, config["width"], generator=draw)

@@ -20,7 +20,7 @@ class Worker(Trial):
         self.areas = {}  # by number: flat tensors of float32
         self.passes = {}
         self.bound = None  # the area of the values that the module has
-        self.values_there = self.grads_there = None  # flat, on a device of its own
+        self.device_values = self.device_grads = None  # flat, on a device of its own
         self.current = None  # the pass whose backward runs
         super().__init__(config)
         self.optimizer = Optimizer(self, self.makes_optimizer) if self.makes_optimizer else None
@@ -30,8 +30,8 @@ class Worker(Trial):
         cost = self.try_module()
         slots = self.optimizer and len(self.optimizer.entries)
         return {**self.layout(), "buckets": self.buckets, "own_loss": self.takes_labels, "slots": slots,
-                "cost": cost, "torch": self.torch.__version__ + self.device.said(), "onnx": graph.possible(),
-                "apart": self.device.apart}
+                "cost": cost, "torch": self.torch.__version__ + self.device.suffix(), "onnx": graph.possible(),
+                "copies": self.device.copies}
 
     def map(self, request):
         """Maps more of the shared memory."""
@@ -44,9 +44,9 @@ class Worker(Trial):
     def place(self, request):
         """Moves the module to the device of a rank."""
         before = self.device.own
-        self.device.of_rank(request["rank"])
+        self.device.use_rank(request["rank"])
         if self.device.own != before:
-            self.values_there = self.grads_there = None
+            self.device_values = self.device_grads = None
             self.move()
 
     def init(self, request):
@@ -111,21 +111,24 @@ class Worker(Trial):
         return {}
 
     def bind(self, number):
-        """Gives the module the parameters of an area. On a device of its own it has a copy, which is made
-        again for every forward pass, as Tandem changes them where they are."""
+        """Gives the module the parameters of an area. On a device it copies them at every call, because
+        Tandem changes them in place."""
         area = self.areas[number]
-        if self.device.apart:
-            if self.values_there is None:
-                self.values_there, self.grads_there = (
+        if not self.device.copies:
+            if number == self.bound:
+                return
+        else:
+            if self.device_values is None:
+                self.device_values, self.device_grads = (
                     self.torch.empty(self.size, device=self.device.own) for _ in range(2))
-            self.values_there.copy_(area, non_blocking=True)
-            area = self.values_there
-        if self.bound is None or number != self.bound and not self.device.apart:
+            self.device_values.copy_(area, non_blocking=True)
+            area = self.device_values
+        if not self.device.copies or self.bound is None:
             for (lo, hi), p in zip(self.places, self.parameters):
                 p.data = area[lo:hi].view(p.shape)
         self.bound = number
 
-    def there(self, *values):
+    def on_device(self, *values):
         """Returns values on the device of the module, as copies if that is not the processors."""
         return [v.to(self.device.own, non_blocking=True) for v in values]
 
@@ -139,8 +142,9 @@ class Worker(Trial):
             self.read_running(p.running)
         if p.train:
             self.device.seed(p.seed())
+        self.device.set_tf32(bool(p.train and self.config.get("tf32")))  # not in the trial, which compares
         with torch.set_grad_enabled(p.train):
-            embeddings, numbers, labels = self.there(p.embeddings, p.numbers, p.labels)
+            embeddings, numbers, labels = self.on_device(p.embeddings, p.numbers, p.labels)
             p.leaf = embeddings.detach().requires_grad_(p.train)
             with self.rounded(p.train):
                 out = self.run(p.leaf, numbers, labels, p.train)
@@ -170,8 +174,8 @@ class Worker(Trial):
         self.missing = [0] * len(self.buckets)
         for lo, _ in self.places:
             self.missing[self.bucket_of(lo)] += 1
-        grads = self.grads_there if self.device.apart else p.grads
-        torch.autograd.backward([p.output], None if p.output.dim() == 0 else self.there(p.logit_grads))
+        grads = self.device_grads if self.device.copies else p.grads
+        torch.autograd.backward([p.output], None if p.output.dim() == 0 else self.on_device(p.logit_grads))
         for i in p.without:
             lo, hi = self.places[i]
             grads[lo:hi] = 0
@@ -188,7 +192,7 @@ class Worker(Trial):
         if i not in self.current.without:
             raise self.refused_twice(i)
         lo, hi = self.places[i]
-        grads = self.grads_there if self.device.apart else self.current.grads
+        grads = self.device_grads if self.device.copies else self.current.grads
         grads[lo:hi] = parameter.grad.reshape(-1)
         self.current.without.discard(i)
         self.missing[self.bucket_of(lo)] -= 1
@@ -198,9 +202,9 @@ class Worker(Trial):
     def report_buckets(self, p):
         """Reports the buckets that are final, in their order."""
         while self.next < len(self.buckets) and self.missing[self.next] == 0:
-            if self.device.apart:
+            if self.device.copies:
                 lo, hi = self.buckets[self.next]
-                p.grads[lo:hi] = self.grads_there[lo:hi]  # waits for the device
+                p.grads[lo:hi] = self.device_grads[lo:hi]  # waits for the device
             self.reply({"pass": p.number, "bucket": self.next})
             self.next += 1
 
