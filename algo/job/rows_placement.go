@@ -26,10 +26,10 @@ func RowPlacements() []string { return []string{RowsOnPSs, RowsOnGPU} }
 
 // HasRowsOnGPU reports whether the ranks hold rows on their GPUs, of all slots or of some. Sequential
 // training has no ranks.
-func (j *Job) HasRowsOnGPU() bool { return j.wantsGPU() && j.Training.Mode != Sequential }
+func (j *Job) HasRowsOnGPU() bool { return j.WantsRowsOnGPU() && j.Training.Mode != Sequential }
 
-// wantsGPU reports whether rows are to be on GPUs, in modes that have ranks.
-func (j *Job) wantsGPU() bool {
+// WantsRowsOnGPU reports whether rows are on GPUs in the modes that have ranks.
+func (j *Job) WantsRowsOnGPU() bool {
 	return j.Rows.Placement == RowsOnGPU ||
 		slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool { return s.Placement == RowsOnGPU })
 }
@@ -53,7 +53,7 @@ func (j *Job) gpuSettingOf(slot string) string {
 // PSLimits returns rows.capacity and rows.memory as far as they are those of a PS: 0, which is no limit,
 // where they are those of a GPU, also for rows that a mode without ranks or another model has on the host.
 func (j *Job) PSLimits() (capacity int, memory unit.Bytes) {
-	if j.wantsGPU() {
+	if j.WantsRowsOnGPU() {
 		return 0, 0
 	}
 	return j.Rows.Capacity, j.Rows.Memory
@@ -62,7 +62,7 @@ func (j *Job) PSLimits() (capacity int, memory unit.Bytes) {
 // WithRowsOnPSs returns the job without where rows are, and without the limits that GPUs have: PSs have all
 // rows.
 func (j Job) WithRowsOnPSs() Job {
-	if j.wantsGPU() {
+	if j.WantsRowsOnGPU() {
 		j.Rows.Capacity, j.Rows.Memory = 0, 0
 	}
 	j.Rows.Placement = ""

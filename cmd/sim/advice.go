@@ -62,8 +62,8 @@ func advise(err error) error {
 		{predict.ErrChoice, "see --help", true},
 		{plan.ErrEmpty, "see go run ./cmd/sim presets list, and --presets, --modes and --most-gpus", true},
 		{cost.ErrIncompatible, "sim presets show NAME shows what goes with a profile", true},
-		{cost.ErrGPUMemory, "smaller batches, more --gpus, and an --accelerator with more memory make " +
-			"room, too", false},
+		{cost.ErrGPUMemory, "more --gpus have room for more rows, and an --accelerator with more memory " +
+			"for a larger rows.capacity", false},
 		{cost.ErrMemory, "smaller: --row-precision fp16 or a smaller batch; larger: another --preset, or " +
 			"more " +
 			"hosts by --set embedding-ps.count=N", false},

@@ -41,7 +41,7 @@ func (d *detailed) gpuRows() *gpuRows {
 		RowBytes: int64(c.RowBytes()), Memory: int64(m.GPURows), Used: int64(m.GPU), Has: int64(m.GPUHas),
 		Fullest: on.FullestGPU(j.Training.GlobalBatch, ranks), Exchanged: int64(d.Mid.Roles.RowBytes)}
 	if j.MixesPlacements() {
-		g.OnPSs = &psRows{w.OnPSs(&j.Job).Rows, int64(m.PS), int64(m.PSHas)}
+		g.OnPSs = &psRows{w.OnPSs(&j.Job).RowsMade(), int64(m.PS), int64(m.PSHas)}
 	}
 	return g
 }

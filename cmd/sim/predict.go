@@ -120,6 +120,7 @@ func (q *request) predictAll(chosen bool, progress *cli.Progress, say io.Writer,
 				continue
 			}
 			if err != nil {
+				err = predict.WithDivision(context.Background(), q.question(mode, n), q.predictions(), err)
 				return nil, fmt.Errorf("%s on %d %s: %w", mode, n, q.unitName(), err)
 			}
 			o := prediction{mode: mode, gpus: n, answer: answerOf(p), whole: p, efficiency: 1}

@@ -77,7 +77,8 @@ func (q *request) predictSingle(progress *cli.Progress) (*detailed, error) {
 	o.Step, o.Done = show("steps of the first sample"), show("samples")
 	var err error
 	if d.Prediction, err = predict.Run(ctx, d.job, o); err != nil {
-		o = predict.Options{Seed: q.seed, Cluster: q.options(), Steps: q.steps}
+		o = predict.Options{Seed: q.seed, Cluster: q.options(), Steps: q.steps,
+			Done: show("divisions of slots")}
 		return nil, predict.WithDivision(ctx, d.job, o, err)
 	}
 	if d.hotPause, err = predict.PauseForHotRows(d.job, o.Cluster.Improve); err != nil {

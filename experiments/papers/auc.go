@@ -310,7 +310,7 @@ func aucByTime(m *maker, e *Exhibit) error {
 	return nil
 }
 
-// timeToAUC says how much sooner Persia reaches the AUC with which hybrid ends than XDL sync does. The
+// timeToAUC says how much sooner Persia reaches the best AUC of hybrid than XDL sync does. The
 // interval is the widest that samples and rates allow together.
 func (m *maker) timeToAUC() (string, error) {
 	fewer, err := m.effect("convergence", "samples-to-auc-sync-over-hybrid-tau-9")
@@ -322,7 +322,7 @@ func (m *maker) timeToAUC() (string, error) {
 		return "", err
 	}
 	whole := fewer.Interval.Times(lead.Interval)
-	return fmt.Sprintf("To the AUC with which hybrid ends, sync needs %s of the samples of hybrid. Persia "+
+	return fmt.Sprintf("To the best AUC of hybrid, sync needs %s of the samples of hybrid. Persia "+
 		"is %s × as fast as XDL sync (%s). So it is there %s × as soon, from %s to %s.",
 		report.Three(fewer.Estimate), report.Three(lead.Estimate), report.Range(lead.Interval),
 		report.Three(whole.Estimate), report.Three(whole.Low), report.Three(whole.High)), nil

@@ -100,11 +100,10 @@ func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, 
 	w.Rows = w.Distinct(data.Train.Samples)
 	w.Created, w.Trained = w.Rows, float64(j.Training.Epochs)*float64(max(streamed, data.Train.Samples))
 	w.Classes = countedClasses(&schema, data.Train, counts)
-	if j.HasRowsOnGPU() {
+	if j.WantsRowsOnGPU() { // the job may be sequential, and other modes predicted
 		w.Groups = countedGroups(&schema, data.Train)
-		err = j.CheckPlacements(schema.Slots)
 	}
-	if err != nil {
+	if err := j.CheckPlacements(schema.Slots); err != nil {
 		return w, nil, err
 	}
 	return lay(w, &schema, j)
@@ -236,23 +235,21 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch, hot *shard.Hot) *cost.
 // pack adds the sizes of compressed ids and signs of neighbouring rows to a workload.
 func pack(w *cost.Workload, schema *batch.Schema, rows *batch.Batch, hot *shard.Hot, j *job.Job) {
 	w.Packed = packedSizes(schema, rows, hot)
-	if !j.HasRowsOnGPU() {
+	if !j.WantsRowsOnGPU() {
 		return
 	}
-	// Each name of a slot is between two zeros.
+	const between = "\x00"
 	of := remembered(func(names string) *cost.PackedSizes {
 		own, part := *schema, *rows
 		own.Slots, part.Slots = nil, nil
 		for s, slot := range schema.Slots {
-			if strings.Contains(names, "\x00"+slot.Name+"\x00") {
+			if slices.Contains(strings.Split(names, between), slot.Name) {
 				own.Slots, part.Slots = append(own.Slots, slot), append(part.Slots, rows.Slots[s])
 			}
 		}
 		return packedSizes(&own, &part, nil)
 	})
-	w.PackedOf = func(slots []string) *cost.PackedSizes {
-		return of("\x00" + strings.Join(slots, "\x00") + "\x00")
-	}
+	w.PackedOf = func(slots []string) *cost.PackedSizes { return of(strings.Join(slots, between)) }
 }
 
 // firstGenerated returns the first rows of generated data with their schema.
@@ -352,7 +349,7 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 		}
 		w.Rows += rows
 		w.RowOccurrences += named
-		if j.HasRowsOnGPU() {
+		if j.WantsRowsOnGPU() {
 			w.Groups = append(w.Groups, g.expected(schema, rows, named, spec.TrainRows))
 		}
 		if w.Classes != nil {

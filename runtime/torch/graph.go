@@ -33,7 +33,7 @@ func (m *Modules) Graph(j *job.Job, schema *batch.Schema) ([]byte, error) {
 
 // write is Graph for a module.
 func (m *Modules) write(j *job.Job, schema *batch.Schema) (graph []byte, err error) {
-	if _, err := m.Engine(j, schema); err != nil {
+	if _, err := m.HostEngine(j, schema); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()

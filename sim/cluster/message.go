@@ -99,25 +99,19 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 	return false
 }
 
-// copied returns how many bytes of a message from or to a rank cross the link of its accelerator at once. Ids
-// whose rows are on the accelerators stay on the host until the forward pass. Without them, embeddings are as
-// large as their gradients.
+// copied returns how many bytes of a message from or to a rank cross the link of its accelerator: all, but
+// for rows on accelerators, whose ids stay on the host until the forward pass. Pooled embeddings are as large
+// as their gradients.
 func (w *simulation) copied(m *msg.Message) unit.Bytes {
-	switch m.Kind {
-	case msg.Embeddings, msg.PutGradients:
-		if !w.prices.Job.HasRowsOnGPU() {
-			return m.Bytes
-		}
-		samples := w.prices.Samples(int(m.Rank), w.stepSamples(m.Step))
-		pooled := w.prices.BatchOn(w.places[w.roleOfRank(m.Rank)].device, samples).GradientBytes
-		if pooled == 0 {
-			return 0 // the rows of all slots are there
-		}
-		return msg.HeaderBytes + pooled
-	case msg.Samples, msg.Params, msg.Push:
+	if m.Kind != msg.Embeddings && m.Kind != msg.PutGradients || !w.prices.Job.HasRowsOnGPU() {
 		return m.Bytes
 	}
-	return 0
+	samples := w.prices.Samples(int(m.Rank), w.stepSamples(m.Step))
+	pooled := w.prices.BatchOn(w.places[w.roleOfRank(m.Rank)].device, samples).GradientBytes
+	if pooled == 0 {
+		return 0 // the rows of all slots are there
+	}
+	return msg.HeaderBytes + pooled
 }
 
 // copyTime returns the time of one copy between a host and an accelerator.

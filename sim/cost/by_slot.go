@@ -101,6 +101,9 @@ func (w *Workload) CheckGroups(t *job.Job) error {
 		return errors.New("workload: no feature groups, and the job has the rows of some slots on GPUs " +
 			"(placement in data.slots)")
 	}
+	if t.MixesPlacements() && t.Wire.Index == job.IndexCompressed && w.PackedOf == nil {
+		return errors.New("workload: no sizes of the compressed ids of some slots (PackedOf)")
+	}
 	return nil
 }
 

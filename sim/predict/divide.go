@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -22,40 +23,46 @@ type Division struct {
 	// Rate is the predicted throughput in samples a second, and RateOnPSs that with the rows of all slots on
 	// PSs; 0 if these do not fit.
 	Rate, RateOnPSs float64
+
+	toPSs string // how to have all rows on PSs
+	stale string // what to add where reads on PSs are stale
 }
 
-// Divide simulates all divisions of up to groupsTried groups, and of more groups at most as many.
+// The numbers of divisions that Divide simulates: at most divisionsMost, and on clusters of many ranks, whose
+// simulations take long, at most ranksTried ranks in all, but at least divisionsLeast divisions.
 const (
-	groupsTried   = 5
-	divisionsMost = 1<<groupsTried - 1
+	divisionsMost  = 31
+	divisionsLeast = 3
+	ranksTried     = 512
 )
 
 // Divide returns the fastest of several divisions of a job whose rows do not fit the GPUs of its ranks, at
-// the middle of the box; nil if they fit, or no feature group does. Of up to five feature groups it simulates
-// all divisions that fit. Of more, it puts groups in the order of their reads of a row, leaves out each that
-// does not fit behind those before it, and simulates the beginnings of this list: all, or 31 at equal
-// distances.
+// the middle of the box; nil if they fit, or no division that is tried does. It tries every set of feature
+// groups on GPUs, if these are at most 31. Otherwise it sorts the groups by their reads of a row, drops each
+// that does not fit behind those before it, and tries beginnings of this list at equal distances: 31, or
+// fewer on more than 16 ranks.
 //
 // Cost: up to 32 simulations.
 func Divide(ctx context.Context, j *Job, o Options) (*Division, error) {
 	_, groups := j.Workload.GroupsByPlace(&j.Job)
-	capacity := cost.GPURoom(j.Hardware.Resolve(), &j.Job, j.Layout, &j.Workload)
-	room, rows := float64(capacity)*float64(j.Roles.Ranks), 0.0
-	for i := range groups {
-		rows += groups[i].Created
+	if _, _, fits := j.divided(groups, indices(len(groups))); fits {
+		return nil, nil
 	}
-	divisions := divisionsOf(groups, room)
-	if rows <= room || len(divisions) == 0 {
+	most := min(max(ranksTried/j.Roles.Ranks, divisionsLeast), divisionsMost)
+	divisions := divisionsOf(groups, most, func(onGPUs []int) bool {
+		_, _, fits := j.divided(groups, onGPUs)
+		return fits
+	})
+	if len(divisions) == 0 {
 		return nil, nil
 	}
 	rates := make([]float64, len(divisions)+1) // the last with all rows on PSs
-	err := o.each(ctx, len(rates), func() {}, func(i int) (err error) {
-		divided := *j
-		if divided.Job = j.WithRowsOnPSs(); i < len(divisions) {
-			divided.Job = j.WithSlotsOnPSs(slotsBeside(groups, divisions[i]))
-			divided.Job.Rows.Capacity, divided.Job.Rows.Memory = capacity, 0
+	err := o.each(ctx, len(rates), o.counter(len(rates)), func(i int) (err error) {
+		tried := *j
+		if tried.Job = j.WithRowsOnPSs(); i < len(divisions) {
+			tried.Job, _, _ = j.divided(groups, divisions[i])
 		}
-		r, err := o.run(ctx, &divided, o.Seed)
+		r, err := o.run(ctx, &tried, o.Seed)
 		if rates[i] = r.Throughput; DoesNotFit(err) {
 			rates[i], err = 0, nil
 		}
@@ -64,38 +71,52 @@ func Divide(ctx context.Context, j *Job, o Options) (*Division, error) {
 	if err != nil {
 		return nil, err
 	}
-	fastest := 0
-	for i := range divisions {
-		if rates[i] > rates[fastest] {
-			fastest = i
-		}
-	}
+	fastest := slices.Index(rates, slices.Max(rates[:len(divisions)]))
 	if rates[fastest] == 0 {
 		return nil, nil
 	}
 	d := &Division{OnPSs: slotsBeside(groups, divisions[fastest]), Rate: rates[fastest],
-		RateOnPSs: rates[len(divisions)]}
-	if capacity < j.RowsConfig().Most() {
+		RateOnPSs: rates[len(divisions)], toPSs: allOnPSs(&j.Job)}
+	if _, capacity, _ := j.divided(groups, divisions[fastest]); capacity < j.RowsConfig().Most() {
 		d.Capacity = capacity
+	}
+	if rule, err := j.Rule(); err == nil && !rule.InStep() {
+		d.stale = ", whose reads are then stale"
 	}
 	d.count(groups, divisions[fastest])
 	return d, nil
 }
 
-// divisionsOf returns divisions of feature groups, each as the numbers of those on GPUs, whose rows fit a
-// room: see Divide. All rows have the same size, so the groups with the most reads of a row are also those
-// with the most reads of a byte.
-func divisionsOf(groups []cost.GroupRows, room float64) (all [][]int) {
-	order := make([]int, len(groups))
-	for i := range order {
-		order[i] = i
+// divided returns the job with the rows of some feature groups on GPUs and those of the others on PSs, and
+// with as many rows a GPU as the job allows and there is memory for; and whether the rows fit.
+func (j *Job) divided(groups []cost.GroupRows, onGPUs []int) (t job.Job, capacity int, fit bool) {
+	t = j.WithSlotsOnPSs(slotsBeside(groups, onGPUs))
+	t.Rows.Capacity, t.Rows.Memory = j.RowsConfig().Most(), 0
+	capacity = cost.GPURoom(j.Hardware.Resolve(), &t, j.Layout, &j.Workload)
+	t.Rows.Capacity = capacity
+	rows := 0.0
+	for _, i := range onGPUs {
+		rows += groups[i].Created
 	}
+	return t, capacity, rows <= float64(capacity)*float64(j.Roles.Ranks)
+}
+
+// divisionsOf returns at most a number of divisions of feature groups, each as the indices of those on GPUs,
+// that fit: see Divide. All rows have the same size, so the groups with the most reads of a row are also
+// those with the most reads of a byte.
+func divisionsOf(groups []cost.GroupRows, most int, fit func(onGPUs []int) bool) (all [][]int) {
+	order := indices(len(groups))
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(groups[b].Named*groups[a].Created, groups[a].Named*groups[b].Created)
 	})
-	if len(order) > groupsTried {
-		on := thoseThatFit(order, groups, room)
-		n := min(len(on), divisionsMost)
+	if len(order) >= bits.Len(uint(most+1)) { // more sets than may be tried
+		var on []int
+		for _, i := range order {
+			if longer := append(slices.Clone(on), i); fit(longer) {
+				on = longer
+			}
+		}
+		n := min(len(on), most)
 		for k := n; k > 0; k-- {
 			all = append(all, on[:k*len(on)/n])
 		}
@@ -108,22 +129,39 @@ func divisionsOf(groups []cost.GroupRows, room float64) (all [][]int) {
 				on = append(on, i)
 			}
 		}
-		if len(thoseThatFit(on, groups, room)) == len(on) {
+		if fit(on) {
 			all = append(all, on)
 		}
 	}
 	return all
 }
 
-// thoseThatFit returns those of some groups whose rows fit a room that they fill in their order.
-func thoseThatFit(some []int, groups []cost.GroupRows, room float64) (on []int) {
-	rows := 0.0
-	for _, i := range some {
-		if rows+groups[i].Created <= room {
-			on, rows = append(on, i), rows+groups[i].Created
-		}
+// indices returns the numbers below n.
+func indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
 	}
-	return on
+	return all
+}
+
+// allOnPSs says how a job with rows on GPUs has all rows on PSs.
+func allOnPSs(j *job.Job) string {
+	var parts []string
+	if j.Rows.Placement == job.RowsOnGPU {
+		parts = append(parts, "rows.placement: "+job.RowsOnPSs)
+	}
+	onGPU := func(s job.SlotSetting) bool { return s.Placement == job.RowsOnGPU }
+	if slices.ContainsFunc(j.Data.Slots, onGPU) {
+		parts = append(parts, "without placement: "+job.RowsOnGPU+" in data.slots")
+	}
+	if j.Rows.Capacity > 0 {
+		parts = append(parts, "without rows.capacity")
+	}
+	if j.Rows.Memory > 0 {
+		parts = append(parts, "without rows.memory")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // slotsBeside returns the slots of all groups but those of some numbers.
@@ -159,12 +197,12 @@ func (d *Division) String() string {
 		100*d.Reads, rateText(d.Rate))
 	switch all := rateText(d.RateOnPSs); {
 	case d.RateOnPSs == 0:
-		return "by predicted rates, " + leave + "; all rows do not fit the PSs"
+		return "by predicted rates, " + leave + "; the rows of all slots do not fit the PSs"
 	case d.RateOnPSs >= d.Rate:
-		return fmt.Sprintf("by predicted rates, leave all rows to PSs (rows.placement: %s, without "+
-			"rows.capacity): %s samples/s; the best with rows on GPUs is to %s", job.RowsOnPSs, all, leave)
+		return fmt.Sprintf("by predicted rates, leave all rows to PSs (%s)%s: %s samples/s; the best with "+
+			"rows on GPUs is to %s", d.toPSs, d.stale, all, leave)
 	default:
-		return "by predicted rates, " + leave + "; with all rows on PSs " + all
+		return "by predicted rates, " + leave + "; with all rows on PSs" + d.stale + " " + all
 	}
 }
 
@@ -178,7 +216,8 @@ func rateText(x float64) string {
 }
 
 // WithDivision returns the error of a prediction or, if rows do not fit the GPUs of a job and a division of
-// its slots does, this error with the fastest.
+// its slots does, this error with the fastest. An error of Divide is left out: the prediction has failed
+// already. Cost: that of Divide.
 func WithDivision(ctx context.Context, j *Job, o Options, err error) error {
 	if !errors.Is(err, cost.ErrGPUMemory) {
 		return err

@@ -121,6 +121,17 @@ func TestDivisionIsTheFastestOfAll(t *testing.T) {
 	}
 }
 
+// roomFor reports whether groups fit a number of rows.
+func roomFor(groups []cost.GroupRows, room float64) func([]int) bool {
+	return func(onGPUs []int) bool {
+		rows := 0.0
+		for _, i := range onGPUs {
+			rows += groups[i].Created
+		}
+		return rows <= room
+	}
+}
+
 // Room for 95 rows. In the order of reads a row are tags (3 of 10), history (9 of 90), user (4 of 60), item
 // (1 of 50), and four tables of 100 rows that fit nowhere: history does not fit behind tags, and item not
 // behind both, so the list is tags, user.
@@ -130,7 +141,7 @@ func TestDivisionsOfManyGroupsFollowTheirReads(t *testing.T) {
 	for i := range 4 {
 		groups = append(groups, table(fmt.Sprint("large", i), 0.5, 100))
 	}
-	all := divisionsOf(groups, 95)
+	all := divisionsOf(groups, divisionsMost, roomFor(groups, 95))
 	if len(all) != 2 || !slices.Equal(all[0], []int{3, 0}) || !slices.Equal(all[1], []int{3}) {
 		t.Errorf("divisions %v", all)
 	}
@@ -138,7 +149,7 @@ func TestDivisionsOfManyGroupsFollowTheirReads(t *testing.T) {
 	for i := range 100 {
 		groups = append(groups, table(fmt.Sprint("t", i), float64(100-i), 10))
 	}
-	all = divisionsOf(groups, 1000)
+	all = divisionsOf(groups, divisionsMost, roomFor(groups, 1000))
 	if len(all) != divisionsMost || len(all[0]) != 100 || len(all[30]) != 3 || all[5][7] != 7 {
 		t.Errorf("%d divisions of 100 tables: %v", len(all), all)
 	}
@@ -156,7 +167,7 @@ func TestDivisionOfManyTables(t *testing.T) {
 		t.Fatal(d, err)
 	}
 	_, best := bruteForce(t, j, 700)
-	full := j.WithSlotsOnPSs(slotsBeside(groups, thoseThatFit([]int{0, 1, 2, 3, 4, 5}, groups, 2800)))
+	full := j.WithSlotsOnPSs(slotsBeside(groups, []int{0, 1, 2, 3, 4})) // 1,364 rows; the last has 4,096
 	filled := *j
 	filled.Job = full
 	p, err := Run(context.Background(), &filled, Options{})

@@ -317,6 +317,14 @@ func TestPredictionsOfRealDataAreKept(t *testing.T) {
 	if d, err := lab.RowDeviation([]Spec{s}, []Spec{other}); err != nil || d < 1e-5 || d > 0.005 {
 		t.Errorf("deviation %v, error %v", d, err)
 	}
+	diverging := s
+	diverging.Job.Model.Optimizer.Rate, diverging.Job.Model.Optimizer.Kind = 1e30, "sgd"
+	if r := runAll(t, lab, diverging)[0]; r.Diverged == "" {
+		t.Fatalf("%+v", r)
+	}
+	if d, err := lab.RowDeviation([]Spec{s}, []Spec{diverging}); err != nil || d < 1e-3 || d > 0.01 {
+		t.Errorf("beside a guess: deviation %v, error %v", d, err)
+	}
 	later, err := Open(report.Options{Folder: t.TempDir(), Earlier: []string{folder}})
 	if err != nil {
 		t.Fatal(err)

@@ -127,6 +127,9 @@ func needed(r *result) string {
 // number.
 func rowsNeeded(deviation float64, testRows int) int {
 	const z = 1.959963984540054 // the 97.5 % point of the normal distribution
+	if math.IsNaN(deviation) {  // a class is absent
+		return math.MaxInt
+	}
 	return int(math.Ceil(float64(testRows) * math.Pow(z*deviation/metric.EquivalenceMargin, 2)))
 }
 

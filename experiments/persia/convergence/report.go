@@ -174,8 +174,8 @@ func (p *plan) quantities(r *results) []report.Quantity {
 	for _, hybrid := range p.hybrids() {
 		list = append(list, report.Quantity{
 			Name: fmt.Sprintf("samples-to-auc-sync-over-hybrid-tau-%d%s", hybrid.Tau, length),
-			What: fmt.Sprintf("samples after which %v has the AUC with which %v ends ÷ those of the latter, "+
-				"%s", sync.Arm, hybrid, run),
+			What: fmt.Sprintf("samples after which %v has the best AUC of %v ÷ those of the latter, %s",
+				sync.Arm, hybrid, run),
 			Interval: samplesRatio(sync, r.run(hybrid, p.samples())), Over: report.OverSeeds,
 		})
 	}

@@ -23,7 +23,8 @@ class Device:
             if absent:
                 raise Refused(f"model.device names {absent[0]}, and there are {count} GPUs, from cuda:0 on")
         self.use_rank(rank)
-        # On the processors only what is slow lacks the same bits every time; on a GPU much that is usual does.
+        self.set_tf32(False)
+        # Few operators of the processors lack the same bits every time; many of a GPU do.
         torch.use_deterministic_algorithms(True, warn_only=not self.on_gpu())
 
     def use_rank(self, rank):

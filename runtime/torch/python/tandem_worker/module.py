@@ -252,7 +252,7 @@ class Module:
         return tuple(t.to(self.device.own) for t in self.host_samples(samples))
 
     def host_samples(self, samples):
-        """Returns embeddings, numbers and labels of a few samples that are not in the data, in host memory."""
+        """Returns embeddings, numbers and labels of a few samples that are not in the data, on the host."""
         draw = self.torch.Generator().manual_seed(1)
         config = self.config
         embeddings = self.torch.rand(samples, config["width"], generator=draw)

@@ -30,8 +30,8 @@ class Worker(Trial):
         cost = self.try_module()
         slots = self.optimizer and len(self.optimizer.entries)
         return {**self.layout(), "buckets": self.buckets, "own_loss": self.takes_labels, "slots": slots,
-                "cost": cost, "torch": self.torch.__version__ + self.device.suffix(), "onnx": graph.possible(),
-                "copies": self.device.copies}
+                "cost": cost, "torch": self.torch.__version__ + self.device.suffix(),
+                "onnx": graph.possible(), "copies": self.device.copies}
 
     def map(self, request):
         """Maps more of the shared memory."""
@@ -170,6 +170,7 @@ class Worker(Trial):
         p = self.passes.pop(request["pass"])
         if p.params != self.bound:
             self.bind(p.params)
+        self.device.set_tf32(bool(self.config.get("tf32")))  # a prediction may have come between
         self.current, self.next = p, 0
         self.missing = [0] * len(self.buckets)
         for lo, _ in self.places:
