@@ -33,7 +33,7 @@ func TestGroupsOfRowsForGPUs(t *testing.T) {
 	slots := [][]int{{0, 3}, {1}, {2}}
 	names, named := [][]string{{"user", "friend"}, {"hour"}, {"tags"}}, []float64{2, 1, 2.5}
 	for _, placement := range []string{"", job.RowsOnGPU} {
-		j.Rows.Placement = placement
+		j.Rows.Placement, j.Training.Mode = placement, job.Sequential // other modes are predicted, too
 		expected, _, err := Simulated(&j.Data, &j, "")
 		if err != nil {
 			t.Fatal(err)

@@ -207,6 +207,20 @@ func TestErrorsSayWhatToLeaveToPSs(t *testing.T) {
 		"rows.capacity): ") || !strings.Contains(text, "on GPUs is to leave b") {
 		t.Errorf("slow GPUs: %v", err)
 	}
+	bySlot := slow
+	bySlot.Job = j.WithSlotsOnPSs(nil)
+	bySlot.Job.Rows.Placement, bySlot.Job.Training.Mode = "", job.Hybrid
+	bySlot.Job.Rows.Memory = 1 << 30
+	for _, slot := range []string{"a", "b"} {
+		bySlot.Job.Data.Slots = append(bySlot.Job.Data.Slots,
+			job.SlotSetting{Slot: slot, Placement: job.RowsOnGPU})
+	}
+	_, err = Run(ctx, &bySlot, Options{})
+	err = WithDivision(ctx, &bySlot, Options{}, err)
+	if text := err.Error(); !strings.Contains(text, "leave all rows to PSs (without placement: gpu in "+
+		"data.slots, without rows.capacity, without rows.memory), whose reads are then stale: ") {
+		t.Errorf("by slot: %v", err)
+	}
 	other := errors.New("other")
 	if got := WithDivision(ctx, j, Options{}, other); got != other {
 		t.Errorf("error %v", got)
@@ -227,5 +241,19 @@ func TestRatesHaveThreeDigits(t *testing.T) {
 		if got := rateText(x); got != want {
 			t.Errorf("%v: %s, want %s", x, got, want)
 		}
+	}
+}
+
+// What a division leaves to PSs takes no memory of GPUs for its batches: here these alone do not fit.
+func TestDivisionsHaveTheRoomOfTheirOwnSlots(t *testing.T) {
+	j := divided(t, []cost.GroupRows{table("user", 1, 1000), table("history", 500, 3e6)}, 2000)
+	j.Job.Roles.Ranks, j.Job.Training.GlobalBatch = 1, 400_000
+	_, err := Run(context.Background(), j, Options{})
+	if err == nil {
+		t.Fatal("the batch fits")
+	}
+	d, err := Divide(context.Background(), j, Options{})
+	if err != nil || d == nil || !slices.Equal(d.OnPSs, []string{"history"}) || d.Rate == 0 {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
