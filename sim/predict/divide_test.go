@@ -247,7 +247,7 @@ func TestRatesHaveThreeDigits(t *testing.T) {
 // What a division leaves to PSs takes no memory of GPUs for its batches: here these alone do not fit.
 func TestDivisionsHaveTheRoomOfTheirOwnSlots(t *testing.T) {
 	j := divided(t, []cost.GroupRows{table("user", 1, 1000), table("history", 500, 3e6)}, 2000)
-	j.Job.Roles.Ranks, j.Job.Training.GlobalBatch = 1, 400_000
+	j.Job.Roles.Ranks, j.Job.Training.GlobalBatch = 1, 3_000_000
 	_, err := Run(context.Background(), j, Options{})
 	if err == nil {
 		t.Fatal("the batch fits")
