@@ -103,7 +103,7 @@ func TestModulesArePredictedWithoutTheirText(t *testing.T) {
 	named := os.Getenv(inference.ONNXRuntime)
 	t.Setenv(inference.ONNXRuntime, "/absent/libonnxruntime.so")
 	var stdout, stderr bytes.Buffer
-	const want = "): set TANDEM_ONNXRUNTIME to a libonnxruntime.so; or unset TANDEM_ONNXRUNTIME: Python then"
+	const want = "): set TANDEM_ONNXRUNTIME to a libonnxruntime.so; or if you trust the model, unset"
 	if code := run([]string{"predict", folder, table}, &stdout, &stderr); code != 1 ||
 		!strings.Contains(stderr.String(), want) || stdout.Len() > 0 {
 		t.Errorf("code %d, %s; want %s", code, &stderr, want)

@@ -16,8 +16,8 @@ func (p *program) withModel(folder string, use func(*inference.Model) error) err
 	defer modules.Close()
 	machine := backend.Backend{Torch: modules.SavedEngine}
 	if _, named := os.LookupEnv(inference.ONNXRuntime); named { // empty: the library that the system finds
-		machine = backend.Backend{Graph: inference.ByGraph("unset " + inference.ONNXRuntime + ": Python " +
-			"then runs the text of the module, if you trust the model")}
+		machine = backend.Backend{Graph: inference.ByGraph("if you trust the model, unset " +
+			inference.ONNXRuntime + ": Python then runs the text of its module")}
 	}
 	m, err := inference.OpenOn(machine, folder)
 	if err != nil {

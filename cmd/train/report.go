@@ -39,7 +39,7 @@ type report struct {
 	Model      string  `json:"model"`
 	Engine     string  `json:"engine"`        // what multiplies the matrices of the network
 	EngineRate float64 `json:"engine_gflops"` // its speed, measured before the runs
-	// Torch is the version of torch that ran a module; empty: there is none.
+	// Torch is the version of torch that ran a module, and its GPU if it has one; empty: there is none.
 	Torch string `json:"torch,omitempty"`
 	// Devices are the GPUs that compute the network of the ranks; none: the processors do.
 	Devices     []string `json:"devices,omitempty"`

@@ -117,7 +117,8 @@ func TestRolesUnderAttack(t *testing.T) {
 	}
 }
 
-// attack sends lies to one role, in the name of any. Of three turns, each has another third of all.
+// attack sends lies to one role, in the name of any: the first lie of every kind with every payload, and a
+// third of the others, which depends on turn: three turns in a row send all.
 func attack(t *testing.T, cfg *role.Config, training *job.Job, at msg.Address, others []msg.Address,
 	turn int) {
 	here := func(a msg.Address) bool { return a == at }

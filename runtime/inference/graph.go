@@ -10,12 +10,12 @@ import (
 	"tandem/runtime/onnx"
 )
 
-// ONNXRuntime is the environment variable with the file of onnxruntime.
+// ONNXRuntime is the environment variable that names the shared library of onnxruntime.
 const ONNXRuntime = "TANDEM_ONNXRUNTIME"
 
-// ByGraph returns what computes the network of a model with a module of PyTorch, whose text would run with
-// the rights of this program, by its graph, which is data. The library is the one that ONNXRuntime names, or
-// libonnxruntime.so.1. Otherwise says what else can be done, at the end of an error.
+// ByGraph returns a function that computes a module of PyTorch by its ONNX graph. The graph is data; the text
+// of the module, a program, is not run. The library is the one that ONNXRuntime names, or
+// libonnxruntime.so.1. Otherwise ends each error with what else the user can do.
 func ByGraph(otherwise string) func([]byte, model.Layout, model.Values) (model.Engine, error) {
 	return func(graph []byte, layout model.Layout, values model.Values) (model.Engine, error) {
 		if len(graph) == 0 {

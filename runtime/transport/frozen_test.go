@@ -121,7 +121,7 @@ func testSilenceIsNoticed(t *testing.T) {
 			"more than 1s"; !strings.Contains(err.Error(), want) {
 			t.Error(err)
 		}
-		// 1.5, on a machine that is not busy.
+		// About 1.5 times, on an idle machine.
 		if took := time.Since(start); took < silence || took > 4*silence {
 			t.Errorf("%s noticed after %v", name(i), took)
 		}

@@ -22,8 +22,8 @@ type GroupRows struct {
 // none is the workload of no slot.
 func none() *Workload { return &Workload{Distinct: func(int) float64 { return 0 }} }
 
-// Part returns the workload of some feature groups alone. It has no labels and no width of all slots, which
-// are of samples.
+// Part returns the workload of some feature groups alone. It has no labels: they belong to samples, not to
+// slots.
 func (w *Workload) Part(groups []GroupRows) *Workload {
 	part := none()
 	part.RowDim, part.RowBytes, part.RowState, part.Trained = w.RowDim, w.RowBytes, w.RowState, w.Trained
@@ -51,11 +51,10 @@ func (w *Workload) Part(groups []GroupRows) *Workload {
 	return part
 }
 
-// OnPSs and OnGPUs return the workload of the rows that PSs have, and of those that the GPUs of the ranks
-// have: one of them is all of w, unless the job places rows by slot.
+// OnPSs returns the workload of the rows on PSs: all of w, unless the job has rows on GPUs.
 func (w *Workload) OnPSs(t *job.Job) *Workload { return w.sides(t, 0).ps }
 
-// OnGPUs returns the workload of the rows that GPUs have: see OnPSs.
+// OnGPUs returns the workload of the rows on GPUs: none, unless the job has some there.
 func (w *Workload) OnGPUs(t *job.Job) *Workload { return w.sides(t, 0).gpu }
 
 // sides are the workloads of the rows on PSs and of those on GPUs.
@@ -107,9 +106,9 @@ func (w *Workload) CheckGroups(t *job.Job) error {
 	return nil
 }
 
-// columns returns the kernels that bring pooled values from PSs to their places among those of all slots, or
-// take their gradients from there, where other slots have their rows on GPUs: a launch for each group, which
-// reads and writes every value.
+// columns returns the kernels that copy the pooled values of slots on PSs into the input of the network, or
+// their gradients out of it: a launch for each group, and a read and a write of every value. It returns none
+// unless both sides have slots.
 func (p *Prices) columns(samples int32) []device.Kernel {
 	if !p.both {
 		return nil

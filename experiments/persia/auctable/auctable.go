@@ -247,7 +247,8 @@ func (p *plan) Restore(results []*result) error {
 	return nil
 }
 
-// choose keeps the named data sets, of the full version also in the quick one; no names keep all.
+// choose keeps the data sets of among with some names, in the quick version too; no names keep all of the
+// plan.
 func (p *plan) choose(names []string, among []set) error {
 	if len(names) == 0 {
 		return nil
