@@ -8,44 +8,15 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/datasets/internal/input"
+	"tandem/datasets/internal/input/inputtest"
 )
-
-// openFile is a file that counts those that are open.
-type openFile struct {
-	*os.File
-	size int64
-	open *int
-}
-
-// Size implements input.File.
-func (f openFile) Size() int64 { return f.size }
-
-// Close implements io.Closer.
-func (f openFile) Close() error {
-	*f.open--
-	return f.File.Close()
-}
 
 // Every reader of a file of a URL closes it, also if the file is not what it should be: a server that reads
 // again and again has no more files open than it needs.
 func TestFilesOfURLsAreClosed(t *testing.T) {
-	open, opened := 0, 0
-	input.RegisterURLs("counted", func(url string) (input.File, error) {
-		file, err := os.Open(strings.TrimPrefix(url, "counted://"))
-		if err != nil {
-			return nil, err
-		}
-		info, err := file.Stat()
-		if err != nil {
-			return nil, err
-		}
-		open++
-		opened++
-		return openFile{file, info.Size(), &open}, nil
-	})
+	files := inputtest.Counted()
 	path := filepath.Join(t.TempDir(), "t.csv")
-	url := "counted://" + path
+	url := inputtest.Scheme + path
 	data := job.Data{Kind: job.KindCSV, Path: url, CSV: &job.Table{Label: "click", Numeric: []string{"price"},
 		Slots: []job.IDColumn{{Column: "user"}}}}
 	scaling := []batch.Scaling{{Std: 1}}
@@ -69,13 +40,13 @@ func TestFilesOfURLsAreClosed(t *testing.T) {
 			},
 			"EachID": func() error { return EachID(data, url, "user", func(string, uint64) {}) },
 		} {
-			before := opened
+			before := files.Opened
 			if err := read(); (err == nil) != c.isValid {
 				t.Errorf("%s of %s: error %v", what, name, err)
 			}
-			if open != 0 || opened == before {
-				t.Errorf("%s of %s: %d of %d files stay open", what, name, open, opened-before)
-				open = 0
+			if files.Open != 0 || files.Opened == before {
+				t.Errorf("%s of %s: %d of %d files stay open", what, name, files.Open, files.Opened-before)
+				files.Open = 0
 			}
 		}
 		// These need no valid table.
@@ -84,13 +55,13 @@ func TestFilesOfURLsAreClosed(t *testing.T) {
 			"ReadHead":    func() error { _, err := ReadHead(url, 3); return err },
 			"IsParquet":   func() error { _, err := IsParquet(url); return err },
 		} {
-			before := opened
+			before := files.Opened
 			if err := read(); err != nil && c.isValid {
 				t.Errorf("%s of %s: error %v", what, name, err)
 			}
-			if open != 0 || opened == before {
-				t.Errorf("%s of %s: %d of %d files stay open", what, name, open, opened-before)
-				open = 0
+			if files.Open != 0 || files.Opened == before {
+				t.Errorf("%s of %s: %d of %d files stay open", what, name, files.Open, files.Opened-before)
+				files.Open = 0
 			}
 		}
 	}

@@ -20,7 +20,7 @@ const (
 	RowMemoryMax   = int64(1) << 50    // bytes: 1 PiB
 	RowInitMax     = 1e6               // bound of initial values
 	fp16Most       = 65504             // largest number of half precision
-	HotEveryMax    = 1 << 30           // steps; of staleness-warm-up too
+	StepsMax       = 1 << 30           // steps of staleness-warm-up and rows.hot.every
 )
 
 // validateRanges reports the first number that is out of range, with key, value and range.
@@ -42,7 +42,7 @@ func (j *Job) validateRanges() error {
 		{"roles.embedding-ps", int64(j.Roles.EmbeddingPSs), 1, RolesMax, ""},
 		{"roles.dense-ps", int64(j.Roles.DensePSs), 1, RolesMax, ""},
 		{"training.staleness", int64(staleness), 0, PrefetchMax - 1, ", or null"},
-		{"training.staleness-warm-up", int64(j.Training.StalenessWarmUp), 0, HotEveryMax,
+		{"training.staleness-warm-up", int64(j.Training.StalenessWarmUp), 0, StepsMax,
 			" steps; 0 is none"},
 		{"training.prefetch", int64(j.Training.Prefetch), 0, PrefetchMax, "; 0 is one more than staleness"},
 		{"training.shuffle-window", int64(j.Training.ShuffleWindow), 0, RowsMax, "; 0 is all rows"},
@@ -53,7 +53,7 @@ func (j *Job) validateRanges() error {
 		{"rows.admission-candidates", int64(j.Rows.AdmissionCandidates), 0, RowsMax,
 			"; 0 is " + strconv.Itoa(table.CandidatesDefault)},
 		{"rows.hot.most", int64(j.Rows.Hot.Most), 0, RowsMax, "; 0 is no limit"},
-		{"rows.hot.every", int64(j.Rows.Hot.Every), 0, HotEveryMax, " steps; 0 is never"},
+		{"rows.hot.every", int64(j.Rows.Hot.Every), 0, StepsMax, " steps; 0 is never"},
 		{"rows.memory", int64(j.Rows.Memory), 0, RowMemoryMax, " bytes; 0 is no limit"},
 	} {
 		if f.v < f.least || f.v > f.most {

@@ -13,9 +13,9 @@ import (
 // ten times what an answer takes on one machine, and a fiftieth of the 5 s that a step may take.
 const faultRetry = 100 * unit.Millisecond
 
-// RoleConfig returns what the roles of a job agree on, for a network of some layout and a number of global
-// batches from a first step of the training on. The credit window of a PS holds all that a rank may have
-// outstanding. Retry is 0, no message may be lost, unless the job sets it or injects faults.
+// RoleConfig returns what the roles of a job agree on, for a network of some layout and a number of steps, of
+// which first is the number of the first in the training. The credit window of a PS holds all that a rank may
+// have outstanding. Retry is 0, no message may be lost, unless the job sets it or injects faults.
 //
 // The errors are those of the mode's rule, and a fault or slowness of a role that the mode does not have.
 func (j *Job) RoleConfig(layout *model.Layout, first, steps int) (*role.Config, error) {
@@ -30,7 +30,7 @@ func (j *Job) RoleConfig(layout *model.Layout, first, steps int) (*role.Config, 
 		Retry: j.Wire.Retry,
 	}
 	if !rule.InStep() {
-		cfg.WarmUp, cfg.Trained = int32(j.Training.StalenessWarmUp), int32(first)
+		cfg.WarmUp, cfg.FirstStep = int32(j.Training.StalenessWarmUp), int32(first)
 	}
 	if cfg.Retry == 0 && j.Faults.Any() {
 		cfg.Retry = faultRetry

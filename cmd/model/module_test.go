@@ -21,13 +21,11 @@ import (
 	"tandem/runtime/torch"
 )
 
-// An export of a module has its text, and its parameters as its Python writes them. What its Python cannot
-// write as ONNX is a line.
-func TestModulesAreExported(t *testing.T) {
+// moduleJob writes a table and returns a job that trains a stub of a module on it.
+func moduleJob(t *testing.T, table string) job.Job {
+	t.Helper()
 	moduletest.Use(t)
-	dir := t.TempDir()
-	table := filepath.Join(dir, "clicks.csv")
-	text := "user,price,clicked\n" + strings.Repeat("u1,1,0\nu2,3,1\n", 20)
+	text := "user,price,clicked\n" + strings.Repeat("u1,1,0\nu2,3,1\nu3,2,1\n", 20)
 	if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +34,14 @@ func TestModulesAreExported(t *testing.T) {
 	j.Data = job.Data{Kind: job.KindCSV, Path: table, CSV: &job.Table{Label: "clicked",
 		Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}}}
 	j.Model.Spec = moduletest.Spec(4, moduletest.Fault{})
+	return j
+}
+
+// An export of a module has its text, and its parameters as its Python writes them. What its Python cannot
+// write as ONNX is a line.
+func TestModulesAreExported(t *testing.T) {
+	dir := t.TempDir()
+	j := moduleJob(t, filepath.Join(dir, "clicks.csv"))
 	modules := torch.FromEnvironment(os.Stderr)
 	defer modules.Close()
 	from, _ := modeltest.TrainOn(t, backend.Backend{Torch: modules.Engine}, j)
@@ -83,17 +89,8 @@ func TestModulesAreExported(t *testing.T) {
 // With an onnxruntime, a module is predicted by its ONNX: with the predictions of its training to 1e-5, and
 // without Python. Without that library an error says what to do, and the text is not run either.
 func TestModulesArePredictedWithoutTheirText(t *testing.T) {
-	moduletest.Use(t)
 	table := filepath.Join(t.TempDir(), "clicks.csv")
-	text := "user,price,clicked\n" + strings.Repeat("u1,1,0\nu2,3,1\nu3,2,1\n", 20)
-	if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	j := job.Default()
-	j.Name, j.Cluster = "clicks", job.PersiaCluster()
-	j.Data = job.Data{Kind: job.KindCSV, Path: table, CSV: &job.Table{Label: "clicked",
-		Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}}}
-	j.Model.Spec = moduletest.Spec(j.Model.Dim(), moduletest.Fault{})
+	j := moduleJob(t, table)
 	j.Model.Class = moduletest.Drawn
 	modules := torch.FromEnvironment(os.Stderr)
 	folder, trained := modeltest.TrainDrawn(t, backend.Backend{Torch: modules.Engine}, j, modules.Graph)
@@ -105,6 +102,7 @@ func TestModulesArePredictedWithoutTheirText(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	const want = "): set TANDEM_ONNXRUNTIME to a libonnxruntime.so; or if you trust the model, unset"
 	if code := run([]string{"predict", folder, table}, &stdout, &stderr); code != 1 ||
+		!strings.Contains(stderr.String(), "(/absent/libonnxruntime.so: ") ||
 		!strings.Contains(stderr.String(), want) || stdout.Len() > 0 {
 		t.Errorf("code %d, %s; want %s", code, &stderr, want)
 	}

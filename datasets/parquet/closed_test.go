@@ -3,53 +3,23 @@ package parquet_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
-	"tandem/datasets/internal/input"
+	"tandem/datasets/internal/input/inputtest"
 )
-
-// openFile is a file that counts those that are open.
-type openFile struct {
-	*os.File
-	size int64
-	open *int
-}
-
-// Size implements input.File.
-func (f openFile) Size() int64 { return f.size }
-
-// Close implements io.Closer.
-func (f openFile) Close() error {
-	*f.open--
-	return f.File.Close()
-}
 
 // Every reader of a Parquet file closes it, also if the file is damaged.
 func TestParquetFilesAreClosed(t *testing.T) {
-	open, opened := 0, 0
-	input.RegisterURLs("counted", func(url string) (input.File, error) {
-		file, err := os.Open(strings.TrimPrefix(url, "counted://"))
-		if err != nil {
-			return nil, err
-		}
-		info, err := file.Stat()
-		if err != nil {
-			return nil, err
-		}
-		open++
-		opened++
-		return openFile{file, info.Size(), &open}, nil
-	})
+	files := inputtest.Counted()
 	whole, err := os.ReadFile(filepath.Join("testdata", "snappy.parquet"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	url := "counted://" + path
+	url := inputtest.Scheme + path
 	data := parquetConfig(func(*job.Table) {})
 	data.Path = url
 	for text, isValid := range map[string]bool{string(whole): true, string(whole[:len(whole)/2]): false,
@@ -66,13 +36,14 @@ func TestParquetFilesAreClosed(t *testing.T) {
 			},
 			"EachID": func() error { return datasets.EachID(data, url, "user", func(string, uint64) {}) },
 		} {
-			before := opened
+			before := files.Opened
 			if err := read(); (err == nil) != isValid {
 				t.Errorf("%s of %d bytes: error %v", what, len(text), err)
 			}
-			if open != 0 || opened == before {
-				t.Errorf("%s of %d bytes: %d of %d files stay open", what, len(text), open, opened-before)
-				open = 0
+			if files.Open != 0 || files.Opened == before {
+				t.Errorf("%s of %d bytes: %d of %d files stay open", what, len(text), files.Open,
+					files.Opened-before)
+				files.Open = 0
 			}
 		}
 	}

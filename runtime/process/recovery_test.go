@@ -211,6 +211,21 @@ func TestProcessesDoNotReadWhatTheyHold(t *testing.T) {
 	}
 }
 
+// The warm-up of τ goes on from segment to segment in processes: its 60 steps are two segments of 30, of
+// which each alone would have 1 of the 3 batches that may then be outstanding.
+func TestStalenessWarmsUpAcrossSegments(t *testing.T) {
+	t.Parallel()
+	s, o := setting{Training: small(job.Hybrid), Steps: 90}, saving(t.TempDir(), job.Hybrid, 30)
+	s.Training.Training.StalenessWarmUp = 60
+	got, err := s.run(t.Context(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := got.Staleness.Own.Max(); most < 2 || most > 3 {
+		t.Errorf("a read has missed %d earlier batches of its rank, want 3", most)
+	}
+}
+
 // A process that is killed while the processes write a checkpoint loses no step: training goes on from that
 // checkpoint, if all had written it, or from the one before. Nothing of one that is not complete is left.
 func TestProcessDiesWhileACheckpointIsWritten(t *testing.T) {

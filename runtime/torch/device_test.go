@@ -9,13 +9,15 @@ import (
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/internal/moduletest"
 	"tandem/runtime/torch"
 	"tandem/runtime/train"
 )
 
-// Ranks take the GPUs of a job in turn before their first pass. What reads a saved model, or writes its
-// network, takes none.
+// Ranks take the GPUs of a job in turn before their first pass. What reads a saved model, has no ranks, or
+// writes the network, takes none.
 func TestRanksTakeDevicesInTurn(t *testing.T) {
 	moduletest.Use(t)
 	var said bytes.Buffer
@@ -37,8 +39,14 @@ func TestRanksTakeDevicesInTurn(t *testing.T) {
 	if digests[0] != digests[1] || digests[0] != digests[2] {
 		t.Errorf("dense %x by device", digests)
 	}
-	if _, err := m.SavedEngine(&j, data.schema); err != nil {
-		t.Error(err)
+	j.Model.Device.Ordinals = []int{7} // no process has computed there
+	type maker = func(*job.Job, *batch.Schema) (model.Engine, error)
+	for _, made := range []maker{m.SavedEngine, m.HostEngine} {
+		e, err := made(&j, data.schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.NewPass(1) // is in no line
 	}
 	if graph, err := m.Graph(&j, data.schema); err != nil || len(graph) == 0 {
 		t.Errorf("a graph of %d bytes, %v", len(graph), err)

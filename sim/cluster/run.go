@@ -200,7 +200,7 @@ func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 		return Result{}, fmt.Errorf("cluster: training: %w", err)
 	}
 	if n == nil {
-		cfg.WarmUp = 0 // the rate of the long run is asked for
+		cfg.WarmUp = 0 // the rate after it is wanted
 	}
 	if bytes := p.Workload.HotBucket(); bytes > 0 && n == nil { // with numerics, the job has the rows
 		cfg.Buckets = append(cfg.Buckets, bytes)

@@ -52,33 +52,32 @@ func (w *Workload) Part(groups []GroupRows) *Workload {
 }
 
 // OnPSs returns the workload of the rows on PSs: all of w, unless the job has rows on GPUs.
-func (w *Workload) OnPSs(t *job.Job) *Workload { return w.sides(t, 0).ps }
+func (w *Workload) OnPSs(t *job.Job) *Workload { return w.placedBy(t, 0).ps }
 
 // OnGPUs returns the workload of the rows on GPUs: none, unless the job has some there.
-func (w *Workload) OnGPUs(t *job.Job) *Workload { return w.sides(t, 0).gpu }
+func (w *Workload) OnGPUs(t *job.Job) *Workload { return w.placedBy(t, 0).gpu }
 
-// sides are the workloads of the rows on PSs and of those on GPUs.
-type sides struct {
+// placement is a workload divided by where a job has its rows.
+type placement struct {
 	ps, gpu *Workload
-	width   int  // pooled values of a sample that an EW sends
-	both    bool // have slots
+	psWidth int  // pooled values of a sample that an EW sends
+	mixed   bool // both sides have slots
 }
 
-// sides divides a workload, with a number of pooled values of a sample, by where a job has its rows.
-func (w *Workload) sides(t *job.Job, width int) sides {
+// placedBy divides a workload, which has a number of pooled values of a sample, by where a job has its rows.
+func (w *Workload) placedBy(t *job.Job, width int) placement {
 	switch {
 	case !t.HasRowsOnGPU():
-		return sides{ps: w, gpu: none(), width: width}
+		return placement{ps: w, gpu: none(), psWidth: width}
 	case !t.MixesPlacements():
-		return sides{ps: none(), gpu: w}
+		return placement{ps: none(), gpu: w}
 	}
-	var s sides
 	ps, gpu := w.GroupsByPlace(t)
+	by := placement{ps: w.Part(ps), gpu: w.Part(gpu), mixed: len(ps) > 0 && len(gpu) > 0}
 	for i := range ps {
-		s.width += ps[i].Width
+		by.psWidth += ps[i].Width
 	}
-	s.ps, s.gpu, s.both = w.Part(ps), w.Part(gpu), len(ps) > 0 && len(gpu) > 0
-	return s
+	return by
 }
 
 // GroupsByPlace returns the feature groups whose rows a job has on PSs, and those whose rows are on GPUs.
@@ -110,9 +109,9 @@ func (w *Workload) CheckGroups(t *job.Job) error {
 // their gradients out of it: a launch for each group, and a read and a write of every value. It returns none
 // unless both sides have slots.
 func (p *Prices) columns(samples int32) []device.Kernel {
-	if !p.both {
+	if !p.by.mixed {
 		return nil
 	}
-	values := float64(p.width) * float64(samples)
+	values := float64(p.by.psWidth) * float64(samples)
 	return []device.Kernel{{Launches: max(1, p.Job.GroupsPerRank()), Bytes: bytesOf(2 * valueBytes * values)}}
 }

@@ -160,7 +160,7 @@ func TestWhatIsNeededWhereRowsDoNotFit(t *testing.T) {
 	j, layout, w := inGroups(2)
 	j.Rows.Capacity = 1_000_000_000
 	r := h100s(t).Resolve()
-	fits := GPURoom(r, &j, layout, &w)
+	fits := RowsPerGPU(r, &j, layout, &w)
 	for rows, more := range map[float64]bool{2 * float64(fits): false, 2*float64(fits) + 1: true} {
 		w.Created = rows
 		err := CheckMemory(r, &j, layout, &w)
@@ -173,7 +173,7 @@ func TestWhatIsNeededWhereRowsDoNotFit(t *testing.T) {
 		}
 	}
 	j.Rows.Capacity = 10
-	if got := GPURoom(r, &j, layout, &w); got != 10 {
+	if got := RowsPerGPU(r, &j, layout, &w); got != 10 {
 		t.Errorf("room for %d rows where 10 are allowed", got)
 	}
 }

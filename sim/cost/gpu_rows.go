@@ -109,7 +109,7 @@ const headWords = 5
 
 // rowsOfRank returns what a batch of a rank has of the rows.
 func (p *Prices) rowsOfRank(s *BatchSize) (r rowsOfRank) {
-	c, ranks, w := p.Job.RowsConfig(), p.Job.Roles.Ranks, p.gpu
+	c, ranks, w := p.Job.RowsConfig(), p.Job.Roles.Ranks, p.by.gpu
 	r.room, r.bags = w.gpuRoom(s.Samples), float64(w.Slots)*float64(s.Samples)
 	held := float64(c.Most())
 	if rows := w.RowsMade(); rows > 0 {
@@ -118,7 +118,7 @@ func (p *Prices) rowsOfRank(s *BatchSize) (r rowsOfRank) {
 	groups := max(1, p.Job.GroupsPerRank())
 	named, distinct := s.onGPU.named, min(s.onGPU.distinct, s.onGPU.named)
 	r.own = device.Indexed{Lookups: named, Distinct: distinct, New: s.onGPU.fresh * distinct,
-		Outputs: max(r.bags, float64(p.Layout.EmbeddingWidth-p.width)*float64(s.Samples)/float64(c.Dim)),
+		Outputs: max(r.bags, float64(p.Layout.EmbeddingWidth-p.by.psWidth)*float64(s.Samples)/float64(c.Dim)),
 		Groups:  groups, Dim: c.Dim, State: c.Optimizer.StateSize(c.Dim),
 		Probes: probes(held, c.Most())}
 	group := (int(s.Samples) + groups - 1) / groups
@@ -210,7 +210,7 @@ func (p *Prices) hashTime(named float64) unit.Tick {
 	nanos := float64(each) * named / p.ServerHost.CoreSpeed
 	if named > many {
 		here := min(p.Job.Roles.Ranks, max(1, p.Cluster.AcceleratorsPerServer))
-		pieces := float64(p.gpu.Slots) * float64(max(1, p.Job.GroupsPerRank()))
+		pieces := float64(p.by.gpu.Slots) * float64(max(1, p.Job.GroupsPerRank()))
 		nanos /= max(1, min(float64(p.ServerHost.Cores)/float64(here), pieces))
 	}
 	return unit.Tick(math.Ceil(nanos))
@@ -234,54 +234,54 @@ func (p *Prices) wakes(n int) unit.Tick {
 
 // gpuRowsBytes returns the memory of the rows that a rank has on its GPU, and that of what it needs beside
 // them: for the rows of a batch, for pooled embeddings that come from PSs, and to connect several GPUs.
-func gpuRowsBytes(t *job.Job, by *sides, samples int) (rows, beside unit.Bytes) {
+func gpuRowsBytes(t *job.Job, by *placement, samples int) (rows, beside unit.Bytes) {
 	c, w := t.RowsConfig(), by.gpu
 	beside = c.BatchBytes(int(w.gpuRoom(int32(samples))), w.Slots*samples, t.Roles.Ranks)
-	if by.both {
-		beside += valueBytes * unit.Bytes(by.width*(samples+1)) // with their places among all
+	if by.mixed {
+		beside += valueBytes * unit.Bytes(by.psWidth*(samples+1)) // with their places among all
 	}
-	return c.RowBytes() * unit.Bytes(c.Most()), beside + reserve(t)
+	return c.RowBytes() * unit.Bytes(c.Most()), beside + ncclReserve(t)
 }
 
-// reserve returns the memory of a GPU that is left to what connects several that have rows.
-func reserve(t *job.Job) unit.Bytes {
+// ncclReserve returns the memory of a GPU that is kept free for NCCL: 0 unless GPUs exchange rows.
+func ncclReserve(t *job.Job) unit.Bytes {
 	if t.SharesRowsOnGPUs() {
 		return model.NCCLReserve
 	}
 	return 0
 }
 
-// GPURoom returns how many rows the GPU of each rank can have: as many as the job allows or, where there is
-// less memory beside all else, as many as that holds.
-func GPURoom(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) int {
+// RowsPerGPU returns how many rows each GPU of a job can hold: as many as the job allows, or what memory
+// leaves room for if that is less.
+func RowsPerGPU(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) int {
 	m := MemoryUse(r, t, layout, w)
-	return min(t.RowsConfig().Most(), m.roomForRows(t))
+	return min(t.RowsConfig().Most(), m.rowsThatFit(t))
 }
 
-// roomForRows returns how many rows the memory of the GPU with the least room holds beside all else.
-func (m *Memory) roomForRows(t *job.Job) int {
-	return int(max(0, m.freeForRows()/t.RowsConfig().RowBytes()))
+// rowsThatFit returns how many rows fit the GPU with the least free memory.
+func (m *Memory) rowsThatFit(t *job.Job) int {
+	return int(max(0, m.freeBytes()/t.RowsConfig().RowBytes()))
 }
 
-// freeForRows returns the memory of that GPU which nothing else takes.
-func (m *Memory) freeForRows() unit.Bytes { return m.GPUHas - (m.GPU - m.GPURows) }
+// freeBytes returns the memory of that GPU that is left for rows.
+func (m *Memory) freeBytes() unit.Bytes { return m.GPUHas - (m.GPU - m.GPURows) }
 
 // checkGPURows returns an error that wraps ErrGPUMemory if the rows of a job do not fit the GPUs of its
 // ranks.
 func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
 	c, ranks, made := t.RowsConfig(), t.Roles.Ranks, w.OnGPUs(t).Created
 	const fewer = "leave slots to PSs (placement in data.slots)"
-	if each := m.roomForRows(t); m.GPU > m.GPUHas && each >= 1 {
+	if each := m.rowsThatFit(t); m.GPU > m.GPUHas && each >= 1 {
 		beside, also := "the network", ""
-		if more := reserve(t); more > 0 {
-			beside += fmt.Sprintf(" and %v for NCCL", more)
+		if nccl := ncclReserve(t); nccl > 0 {
+			beside += fmt.Sprintf(" and %v for NCCL", nccl)
 		}
 		if made > float64(ranks*each) {
 			also = fmt.Sprintf(", and the data have %.0f rows, more than %d × %d: with that capacity, also "+
 				"take more GPUs (roles.ranks), or "+fewer, made, ranks, each)
 		}
 		return fmt.Errorf("cost: %s, and %v of %v of an accelerator (%s) are free beside %s: %w; "+
-			"rows.capacity = %d would fit%s", c.Needs(c.Most()), m.freeForRows(), m.GPUHas,
+			"rows.capacity = %d would fit%s", c.Needs(c.Most()), m.freeBytes(), m.GPUHas,
 			r.Devices[m.device].Name, beside, ErrGPUMemory, each, also)
 	}
 	// Without the data, as in a plan, it is not known how many of the ids occur.

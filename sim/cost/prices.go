@@ -18,7 +18,7 @@ type Prices struct {
 	Job      *job.Job
 	Layout   *model.Layout
 	Workload *Workload
-	sides    // of Workload
+	by       placement // of Workload
 	Plan     shard.Plan
 	PSStates int // embedding PSs that the roles see
 	batches  []BatchPrice
@@ -55,7 +55,7 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	placed.Roles.EmbeddingPSs = r.PSHostCount * r.EmbeddingPSs.PerHost
 	p := &Prices{
 		Resolved: r, Job: t, Layout: layout, Workload: w, Plan: placed.ShardPlan(),
-		sides:   w.sides(t, layout.EmbeddingWidth),
+		by:      w.placedBy(t, layout.EmbeddingWidth),
 		batches: make([]BatchPrice, 0, 2*len(r.Devices)), hotUpdates: map[hotUpdate]unit.Tick{},
 	}
 	p.PSStates = p.Plan.Servers()
@@ -65,9 +65,9 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	if fold {
 		p.PSStates = 1
 	}
-	if len(p.ps.Classes) == 0 {
-		p.alike = p.ps.alike(0)
-		p.waits = p.waitsOf(p.alike, float64(max(1, p.PSHostCount)), p.ps.psRows())
+	if len(p.by.ps.Classes) == 0 {
+		p.alike = p.by.ps.alike(0)
+		p.waits = p.waitsOf(p.alike, float64(max(1, p.PSHostCount)), p.by.ps.psRows())
 	}
 	return p
 }
@@ -105,15 +105,15 @@ func (p *Prices) waitsOf(classes []batchClass, hosts, all float64) (w rowWaits) 
 
 // rowsOf returns how many of a number of rows are of a class.
 func (p *Prices) rowsOf(c *batchClass, all float64) float64 {
-	if len(p.ps.Classes) == 0 || p.ps.Rows == 0 {
+	if len(p.by.ps.Classes) == 0 || p.by.ps.Rows == 0 {
 		return all
 	}
-	return all * c.Rows / p.ps.Rows
+	return all * c.Rows / p.by.ps.Rows
 }
 
 // classes returns what batches of a size have of every class of rows.
 func (p *Prices) classes(samples int32) ([]batchClass, rowWaits) {
-	if len(p.ps.Classes) == 0 {
+	if len(p.by.ps.Classes) == 0 {
 		return p.alike, p.waits
 	}
 	b := p.Batch(samples)
@@ -145,12 +145,12 @@ func (p *Prices) BatchOn(on int, samples int32) *BatchPrice {
 	a := p.Devices[on]
 	s := newBatchSize(p.Job, p.Workload, p.Layout, samples, p.Plan, p.PSStates)
 	ew := &p.System.EmbeddingWorker
-	values := p.ps.namedDim() * s.rowOccurrences
-	pooled := float64(p.width) * float64(samples)
+	values := p.by.ps.namedDim() * s.rowOccurrences
+	pooled := float64(p.by.psWidth) * float64(samples)
 	hot := p.hotPrices(a, &s)
 	waits := p.waits
-	if len(p.ps.Classes) > 0 {
-		waits = p.waitsOf(s.classes, float64(max(1, p.PSHostCount)), p.ps.psRows())
+	if len(p.by.ps.Classes) > 0 {
+		waits = p.waitsOf(s.classes, float64(max(1, p.PSHostCount)), p.by.ps.psRows())
 	}
 	p.batches = append(p.batches, BatchPrice{
 		BatchSize: s, device: on, waits: waits,
@@ -172,7 +172,7 @@ func (p *Prices) BatchOn(on int, samples int32) *BatchPrice {
 		Rows: p.gpuRows(a, &s),
 	})
 	b := &p.batches[len(p.batches)-1]
-	if p.both { // the EW moves the columns of slots on PSs together
+	if p.by.mixed { // the EW moves the columns of slots on PSs together
 		b.Pool = b.Pool.Add(memoryCost(p.EWHost, valueBytes*pooled))
 	}
 	return b
@@ -193,12 +193,12 @@ func memoryCost(h *device.Host, bytes float64) device.HostCost {
 // rows are there, gradients are first moved to their places among those of all slots.
 func (p *Prices) Merge(samples int32, distinct float64) device.HostCost {
 	ew, s := &p.System.EmbeddingWorker, p.Batch(samples)
-	values := p.ps.namedDim() * (s.rowOccurrences - s.Hot.Occurrences)
-	pooled, moved := float64(p.width)*float64(samples), 0.0
+	values := p.by.ps.namedDim() * (s.rowOccurrences - s.Hot.Occurrences)
+	pooled, moved := float64(p.by.psWidth)*float64(samples), 0.0
 	if p.Workload.HasHotRows() {
 		pooled = s.Hot.ToEW
 	}
-	if p.both {
+	if p.by.mixed {
 		moved = pooled
 	}
 	return memoryCost(p.EWHost,

@@ -133,33 +133,33 @@ type BatchSize struct {
 func newBatchSize(
 	t *job.Job, w *Workload, layout *model.Layout, samples int32, plan shard.Plan, states int,
 ) BatchSize {
-	n, all, by := float64(samples), w, w.sides(t, layout.EmbeddingWidth)
-	w = by.ps
+	n, by := float64(samples), w.placedBy(t, layout.EmbeddingWidth)
+	ps := by.ps
 	s := BatchSize{
-		Samples: samples, rowOccurrences: w.RowsNamed() * n, DistinctRows: w.Distinct(int(samples)),
-		SampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+all.Labels)) * unit.Bytes(samples),
+		Samples: samples, rowOccurrences: ps.RowsNamed() * n, DistinctRows: ps.Distinct(int(samples)),
+		SampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
 		onGPU:       newGPUBatch(by.gpu, samples),
 	}
-	skew, created := w.Skew, w.Created
-	if w.HasHotRows() {
-		s.Hot = w.Hot.Batch(int(samples))
+	skew, created := ps.Skew, ps.Created
+	if ps.HasHotRows() {
+		s.Hot = ps.Hot.Batch(int(samples))
 		s.Hot.Occurrences = min(s.Hot.Occurrences, s.rowOccurrences) // counted in a part of the data
 		s.DistinctRows = max(0, s.DistinctRows-s.Hot.Rows)
-		skew, created = w.Hot.Skew, max(0, w.Created-w.Hot.Rows)
+		skew, created = ps.Hot.Skew, max(0, ps.Created-ps.Hot.Rows)
 	}
-	s.EmbeddingBytes, s.GradientBytes = w.pooledBytes(t, by.width, samples, &s.Hot)
+	s.EmbeddingBytes, s.GradientBytes = ps.pooledBytes(t, by.psWidth, samples, &s.Hot)
 	s.EmbeddingBytes += by.gpu.idBytes(t, samples)
-	s.IDBytes, s.resolvedBytes = all.idBytes(t, samples), w.idBytes(t, samples)
+	s.IDBytes, s.resolvedBytes = w.idBytes(t, samples), ps.idBytes(t, samples)
 	s.RowsPerPS = s.DistinctRows / float64(plan.Servers())
 	s.HottestRows = s.RowsPerPS
 	if skew != nil && s.DistinctRows > 0 {
 		s.HottestRows = min(s.DistinctRows, s.RowsPerPS*skew(int(samples), plan.Servers()))
 	}
-	s.NewRows = newShare(created, w.Trained/n, s.DistinctRows)
-	s.classes = w.batchClasses(&s)
+	s.NewRows = newShare(created, ps.Trained/n, s.DistinctRows)
+	s.classes = ps.batchClasses(&s)
 	signs := signBytes * s.RowsPerPS
 	if t.Wire.Index == job.IndexCompressed && s.DistinctRows > 0 {
-		signs = w.Packed.Signs(int(samples), plan)
+		signs = ps.Packed.Signs(int(samples), plan)
 	}
 	rows := int32(0)
 	if s.DistinctRows > 0 {
@@ -212,7 +212,7 @@ func (m *Memory) WithOverhead(each unit.Bytes) unit.Bytes {
 
 // MemoryUse returns how much of the memory of the hardware a job takes.
 func MemoryUse(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) Memory {
-	by := w.sides(t, layout.EmbeddingWidth)
+	by := w.placedBy(t, layout.EmbeddingWidth)
 	m := Memory{Row: unit.Bytes(w.rowBytes(table.Overhead)), PSHas: r.PSHost.Memory}
 	m.PS = unit.Bytes(by.ps.psBytes() / float64(max(1, r.PSHostCount)))
 	// Parameters, gradients and state. ActivationBytes counts every value twice, when it is written and when
@@ -230,7 +230,8 @@ func MemoryUse(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) Memor
 	}
 	if t.HasRowsOnGPU() {
 		rows, beside := gpuRowsBytes(t, &by, samples)
-		if m.GPURows = rows; by.ps.Rows == 0 {
+		m.GPURows = rows
+		if by.ps.Rows == 0 {
 			m.Row = t.RowsConfig().RowBytes()
 		}
 		m.GPU += rows + beside

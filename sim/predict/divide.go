@@ -92,7 +92,7 @@ func Divide(ctx context.Context, j *Job, o Options) (*Division, error) {
 func (j *Job) divided(groups []cost.GroupRows, onGPUs []int) (t job.Job, capacity int, fit bool) {
 	t = j.WithSlotsOnPSs(slotsBeside(groups, onGPUs))
 	t.Rows.Capacity, t.Rows.Memory = j.RowsConfig().Most(), 0
-	capacity = cost.GPURoom(j.Hardware.Resolve(), &t, j.Layout, &j.Workload)
+	capacity = cost.RowsPerGPU(j.Hardware.Resolve(), &t, j.Layout, &j.Workload)
 	t.Rows.Capacity = capacity
 	rows := 0.0
 	for _, i := range onGPUs {

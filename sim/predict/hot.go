@@ -46,9 +46,9 @@ func SetHot(hot *job.Hot, settings map[string]string) (others map[string]string,
 		}
 	}
 	if text, given := settings[hotEvery]; given {
-		if hot.Every, err = strconv.Atoi(text); err != nil || hot.Every < 0 || hot.Every > job.HotEveryMax {
+		if hot.Every, err = strconv.Atoi(text); err != nil || hot.Every < 0 || hot.Every > job.StepsMax {
 			return nil, fmt.Errorf("%w: %s = %q; want a number of steps, at most %d, or 0 for one choice of "+
-				"hot rows", ErrChoice, hotEvery, text, job.HotEveryMax)
+				"hot rows", ErrChoice, hotEvery, text, job.StepsMax)
 		}
 	}
 	return others, nil

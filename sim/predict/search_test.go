@@ -128,8 +128,8 @@ func TestSettingsOfHotRowsAreChecked(t *testing.T) {
 		hotShare: {"0": true, "1": true, "0.5": true, "-0.1": false, "1.1": false, "NaN": false, "x": false},
 		hotMost: {"0": true, "1": true, fmt.Sprint(job.RowsMax): true, fmt.Sprint(job.RowsMax + 1): false,
 			"-1": false, "1.5": false},
-		hotEvery: {"0": true, "7": true, fmt.Sprint(job.HotEveryMax): true,
-			fmt.Sprint(job.HotEveryMax + 1): false, "-1": false, "x": false},
+		hotEvery: {"0": true, "7": true, fmt.Sprint(job.StepsMax): true,
+			fmt.Sprint(job.StepsMax + 1): false, "-1": false, "x": false},
 	} {
 		for value, fits := range values {
 			var hot job.Hot

@@ -20,9 +20,8 @@ type Config struct {
 	// done; ≥ 1. It also bounds the number of outstanding batches.
 	Prefetch int32
 	// WarmUp is the number of steps in which the bound on a rank's outstanding batches grows from 0 to that
-	// of the rule; 0: it is that of the rule from the first. Trained is how many of the training's steps
-	// were trained before step 0 of this run.
-	WarmUp, Trained int32
+	// of the rule; 0: no warm-up. FirstStep is the number of this run's step 0 in the training.
+	WarmUp, FirstStep int32
 	// Window is the number of lookups, and of puts, of one rank that may be unanswered between an EW and a
 	// PS; ≥ 1. WindowBytes bounds the sum of their sizes, except that a single message of any size is
 	// allowed; 0 means no bound. There is a window for each rank because a PS in sync mode holds the messages
@@ -78,8 +77,8 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("role: %s = %d; want at least 1", f.name, f.v)
 		}
 	}
-	if c.WarmUp < 0 || c.Trained < 0 {
-		return fmt.Errorf("role: warm-up of %d steps, %d trained before; want 0 or more", c.WarmUp, c.Trained)
+	if c.WarmUp < 0 || c.FirstStep < 0 {
+		return fmt.Errorf("role: warm-up of %d steps, first step %d; want 0 or more", c.WarmUp, c.FirstStep)
 	}
 	if c.WindowBytes < 0 || c.Retry < 0 {
 		return fmt.Errorf("role: window of %d bytes, retry after %d ns; want 0 or more", c.WindowBytes,
@@ -117,7 +116,7 @@ func (c *Config) Validate() error {
 // mayIssue reports whether a rank may issue the lookup of a step while a number of its batches are
 // outstanding.
 func (c *Config) mayIssue(step, outstanding int32) bool {
-	if at := int64(c.Trained) + int64(step); at < int64(c.WarmUp) {
+	if at := int64(c.FirstStep) + int64(step); at < int64(c.WarmUp) {
 		most := int64(pace.Depth(c.Rule, int(c.Prefetch))) - 1
 		if int64(outstanding) > most*at/int64(c.WarmUp) {
 			return false

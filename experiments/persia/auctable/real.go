@@ -112,19 +112,17 @@ func (p *plan) realTable(results []*result) cli.Table {
 		for i := range p.effects() {
 			line = append(line, report.MilliVerdict(r.Effects[i].Own))
 		}
-		t.Rows = append(t.Rows, append(line, report.Thousands(r.TestRows), needed(r)))
+		t.Rows = append(t.Rows, append(line, report.Thousands(r.TestRows), report.Thousands(r.rowsNeeded())))
 	}
 	return t
 }
 
-// needed returns the number of rows that would decide about hybrid for a table.
-func needed(r *result) string {
-	return report.Thousands(rowsNeeded(r.Effects[0].Own.RowDeviation, r.TestRows))
-}
+// rowsNeeded returns how many test rows would decide about hybrid, the first effect.
+func (r *result) rowsNeeded() int { return rowsNeeded(r.Effects[0].Own.RowDeviation, r.TestRows) }
 
-// rowsNeeded returns how many test rows leave a 95 % interval of ±metric.EquivalenceMargin of a difference
-// that has a standard error by the luck of a number of test rows: that error falls with the root of the
-// number.
+// rowsNeeded returns the number of test rows at which the 95 % interval of a difference, by the luck of rows
+// alone, is ±metric.EquivalenceMargin. Deviation is its standard error with testRows rows; it falls with the
+// square root of their number.
 func rowsNeeded(deviation float64, testRows int) int {
 	const z = 1.959963984540054 // the 97.5 % point of the normal distribution
 	if math.IsNaN(deviation) {  // a class is absent
@@ -137,7 +135,7 @@ func rowsNeeded(deviation float64, testRows int) int {
 func (p *plan) rowsFinding(results []*result) string {
 	var enough, few []string
 	for _, r := range results {
-		rows := rowsNeeded(r.Effects[0].Own.RowDeviation, r.TestRows)
+		rows := r.rowsNeeded()
 		if rows <= r.TestRows {
 			enough = append(enough, r.DataSet)
 			continue
