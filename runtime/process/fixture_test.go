@@ -101,7 +101,7 @@ func play(what string, args []string) error {
 		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second,
 		Fingerprint: []byte(what), Job: s.Training, Backend: machine,
 		Recorder: recorder, Observer: asked, Asked: asked.asked,
-		Open: func() (batch.Source, error) { return s.rows(), nil },
+		Open: func() (batch.Source, error) { return slowRows{s.rows()}, nil },
 	}
 	var kept Kept
 	for {
@@ -263,6 +263,15 @@ func (r *rows) Schema() *batch.Schema {
 func (r *rows) Read(step int) (*batch.Batch, error) {
 	first := step * batchSize % r.all.Samples
 	return batch.Slice(r.all, first, first+batchSize), nil
+}
+
+// slowRows are read at 500 batches a second at most. Progress is reported ten times a second, and without a
+// bound a whole run may end between two reports, before a test has killed a process.
+type slowRows struct{ *rows }
+
+func (r slowRows) Read(step int) (*batch.Batch, error) {
+	time.Sleep(2 * time.Millisecond)
+	return r.rows.Read(step)
 }
 
 // newRows draws the samples of a number of steps. Those of a run that no test waits for are repeated.
