@@ -83,14 +83,15 @@ func NewTaobao() *report.Experiment { return newWhole("Taobao", "taobao", stepsT
 
 // newWhole returns an experiment of a data set of the paper's.
 func newWhole(title, preset string, steps int, quickTime time.Duration) *report.Experiment {
-	length, async, hot := 0, false, false
+	grid, length, with := report.NewGrid(report.Taus), 0, more{}
 	return trial.Study(report.Experiment{
 		Name:     preset,
 		Question: "Does hybrid end where sync does, over a run of Persia's length on " + title + "?",
 		Help: fmt.Sprintf(`Trains on generated rows of the preset %s, streamed, with the same rows, order
-and initial values on 8 ranks: sync, hybrid at τ = %d and, with --hot, hybrid with
-the hot rows that the job chooses, with --async, async-ps; all but sync on Persia's
-cluster, simulated, with real gradients. Compares AUC along the runs.
+and initial values on 8 ranks: sync, hybrid at τ = %d (--taus) and, with --hot,
+hybrid with the hot rows that the job chooses, with --async, async-ps, and with
+--average, async-average; all but sync on Persia's cluster, simulated, with real
+gradients. Compares AUC along the runs.
 
 The full version has %s steps of 4,096 samples, the length in the paper. The rates
 of every arm are tuned on runs of a twentieth of that, and chosen again, each rate
@@ -100,17 +101,20 @@ samples a step and fixed rates, and tests the experiment, not Persia.`, preset, 
 			report.Thousands(steps)),
 		QuickTime: quickTime,
 		AddFlags: func(flags *pflag.FlagSet) {
+			grid.AddFlags(flags)
 			addLength(flags, &length)
-			flags.BoolVar(&async, "async", false, "train async-ps, too, which takes half as long again")
-			flags.BoolVar(&hot, "hot", false, "train hybrid with hot rows, too, which takes half as long "+
-				"again")
+			flags.BoolVar(&with.Async, "async", false, "train async-ps, too, which takes half as long again")
+			flags.BoolVar(&with.Average, "average", false, "train async-average, too, which takes half as "+
+				"long again")
+			flags.BoolVar(&with.Hot, "hot", false, "train hybrid with hot rows, too, which takes half as "+
+				"long again")
 		},
 	}, func(o report.Options) (*plan, error) {
 		if err := checkLength(length); err != nil {
 			return nil, err
 		}
-		p := wholePlan(o.Quick, preset, length, steps)
-		p.Seed, p.Seeds, p.Async, p.Hot = o.Seed, o.Seeds, async, hot
+		p := wholePlan(o.Quick, preset, grid.Taus(persiaTau), length, steps)
+		p.Seed, p.Seeds, p.more = o.Seed, o.Seeds, with
 		return p, nil
 	}, func(p *plan, ctx context.Context, lab *trial.Lab) (*results, error) { return p.measure(ctx, lab) },
 		(*plan).report)
@@ -150,12 +154,18 @@ type plan struct {
 	// Parts says that merging and staleness are measured apart, and that the arms are compared at common
 	// rates as well.
 	Parts bool `yaml:"parts"`
-	Async bool `yaml:"async"` // async-ps is an arm
-	Hot   bool `yaml:"hot"`   // hybrid with hot rows is an arm
+	more  `yaml:",inline"`
 	// ScalingRanks are numbers of ranks, ascending; the first is the reference of the others, the last is
 	// that of the job. ScalingSamples is the length of these runs. None: more ranks are not tried.
 	ScalingRanks   []int `yaml:"scaling-ranks"`
 	ScalingSamples int   `yaml:"scaling-samples"`
+}
+
+// more are arms beside sync and hybrid.
+type more struct {
+	Async   bool `yaml:"async"`   // async-ps
+	Average bool `yaml:"average"` // async-average
+	Hot     bool `yaml:"hot"`     // hybrid with hot rows
 }
 
 // persiaTau is τ of hybrid on all data sets: the default of job files.
@@ -186,8 +196,8 @@ func newPlan(quick bool, taus []int, steps int) *plan {
 
 // wholePlan returns the plan of another data set: sync and hybrid at the rates of each, without parts of
 // their difference or other numbers of ranks. Its full version also refines the rates.
-func wholePlan(quick bool, preset string, steps, paper int) *plan {
-	p := basicPlan(quick, preset, []int{persiaTau}, steps, paper)
+func wholePlan(quick bool, preset string, taus []int, steps, paper int) *plan {
+	p := basicPlan(quick, preset, taus, steps, paper)
 	if !quick {
 		p.RefiningSteps = max(p.Steps/4, 1)
 	}
@@ -244,7 +254,7 @@ func (a arm) String() string {
 		return fmt.Sprintf("hybrid τ=%d, hot", a.Tau)
 	case a.Mode == job.Hybrid:
 		return fmt.Sprintf("hybrid τ=%d", a.Tau)
-	case a.Mode == job.AsyncPS:
+	case a.Mode == job.AsyncPS || a.Mode == job.AsyncAverage:
 		return a.Mode
 	}
 	return "sync merge:" + a.Merge
@@ -282,23 +292,26 @@ func (p *plan) hybrids() (arms []arm) {
 	return arms
 }
 
-// hot returns hybrid with hot rows at the smallest τ.
+// plain returns the hybrid beside which other arms stand: that at the τ of Persia, or at the smallest.
+func (p *plan) plain() arm { return p.hybrids()[max(slices.Index(p.Taus, persiaTau), 0)] }
+
+// hot returns hybrid with hot rows.
 func (p *plan) hot() arm {
-	a := p.hybrids()[0]
+	a := p.plain()
 	a.Hot = true
 	return a
 }
 
-// async returns async-ps, whose ranks prefetch as many batches as those of hybrid at the smallest τ. Each of
-// its ranks takes steps of its own.
-func (p *plan) async() arm {
-	a := p.hybrids()[0]
-	a.Mode, a.Merge = job.AsyncPS, ""
+// without returns a mode whose ranks do not wait for each other and prefetch as many batches as those of
+// hybrid. Each of its ranks takes steps of its own.
+func (p *plan) without(mode string) arm {
+	a := p.plain()
+	a.Mode, a.Merge = mode, ""
 	return a
 }
 
 // mainArms returns the arms whose curves are compared: sync merge:step, and as the plan has them sync
-// merge:rank, hybrid at every τ, hybrid with hot rows and async-ps.
+// merge:rank, hybrid at every τ, hybrid with hot rows, async-ps and async-average.
 func (p *plan) mainArms() []arm {
 	arms := []arm{p.sync(job.MergeStep, p.batch())}
 	if p.Parts {
@@ -308,10 +321,21 @@ func (p *plan) mainArms() []arm {
 	if p.Hot {
 		arms = append(arms, p.hot())
 	}
-	if p.Async {
-		arms = append(arms, p.async())
+	for _, mode := range p.asynchronous() {
+		arms = append(arms, p.without(mode))
 	}
 	return arms
+}
+
+// asynchronous returns the modes of the plan in which no rank waits for another.
+func (p *plan) asynchronous() (modes []string) {
+	if p.Async {
+		modes = append(modes, job.AsyncPS)
+	}
+	if p.Average {
+		modes = append(modes, job.AsyncAverage)
+	}
+	return modes
 }
 
 // scaled returns hybrid on a number of ranks, at the smallest τ, and sync with the same global batch.
@@ -330,9 +354,8 @@ const (
 	staleness = "staleness"
 	total     = "hybrid − sync"
 	hotRows   = "hot rows − sync" // hybrid with hot rows
-	async     = "async-ps − sync"
-	weak      = "weak"   // the batch of a rank is fixed
-	strong    = "strong" // the global batch is fixed
+	weak      = "weak"            // the batch of a rank is fixed
+	strong    = "strong"          // the global batch is fixed
 )
 
 // Kinds of rates.
@@ -360,9 +383,9 @@ type difference struct {
 	treated, reference arm
 }
 
-// differences returns all that is measured: on the long runs, hybrid, hybrid with hot rows and async-ps less
-// sync, and, where the plan has parts, merging and staleness, whose sum is hybrid less sync; and of more
-// ranks, the effects on hybrid, and, where the batch grows, on sync.
+// differences returns all that is measured: on the long runs, hybrid, hybrid with hot rows and the modes in
+// which no rank waits less sync, and, where the plan has parts, merging and staleness, whose sum is hybrid
+// less sync; and of more ranks, the effects on hybrid, and, where the batch grows, on sync.
 func (p *plan) differences() (list []difference) {
 	sync, byRank := p.sync(job.MergeStep, p.batch()), p.sync(job.MergeRank, p.batch())
 	ranks, samples := p.Job.Roles.Ranks, p.samples()
@@ -382,8 +405,8 @@ func (p *plan) differences() (list []difference) {
 		if p.Hot {
 			add(hotRows, p.hot(), sync)
 		}
-		if p.Async {
-			add(async, p.async(), sync)
+		for _, mode := range p.asynchronous() {
+			add(lessSync(mode), p.without(mode), sync)
 		}
 	}
 	if len(p.ScalingRanks) == 0 {
@@ -403,6 +426,9 @@ func (p *plan) differences() (list []difference) {
 	}
 	return list
 }
+
+// lessSync names the effect of a mode in which no rank waits for another.
+func lessSync(mode string) string { return mode + " − sync" }
 
 // isScaling reports whether an effect is one of more ranks.
 func isScaling(name string) bool { return name == weak || name == strong }

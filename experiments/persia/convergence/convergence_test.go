@@ -24,6 +24,7 @@ const (
 	doubling        = -0.0030 // of the global batch
 	ofRanks         = -0.0010 // of the ranks of hybrid, each doubling
 	asyncEffect     = -0.0070
+	averageEffect   = -0.0020
 	hotEffect       = 0.0040  // of hot rows, on hybrid
 	offRate         = -0.0100 // of a factor e between the rate of rows and the best, which is lower if late
 )
@@ -51,6 +52,9 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 		if t.Mode == job.AsyncPS {
 			best /= 9
 			auc += asyncEffect
+		}
+		if t.Mode == job.AsyncAverage {
+			auc += averageEffect
 		}
 		if t.Mode == job.Hybrid {
 			best /= 3
@@ -122,9 +126,9 @@ func TestEffectsAreThoseOfTheLab(t *testing.T) {
 // On the other data sets, each arm is at the rates that the longer runs have chosen, and hybrid and async-ps
 // differ from sync by what they do there.
 func TestWholeEffectsAreThoseAtTheRatesOfLongRuns(t *testing.T) {
-	p := wholePlan(true, "avazu", 240, stepsAvazu)
+	p := wholePlan(true, "avazu", []int{3, persiaTau}, 240, stepsAvazu)
 	p.Seed, p.Seeds, p.TuningSteps, p.RefiningSteps, p.Data.Data.Synthetic.TestRows = 7, 3, 12, 60, 50
-	p.Async, p.Hot = true, true
+	p.more = more{Async: true, Average: true, Hot: true}
 	// Runs of the tuner are too short for late arms to differ.
 	short := func(s *trial.Spec) bool { return s.Job.Data.Synthetic.TrainRows == p.TuningSteps*p.batch() }
 	f := &fake{change: func(s *trial.Spec, r *trial.Result) {
@@ -141,10 +145,11 @@ func TestWholeEffectsAreThoseAtTheRatesOfLongRuns(t *testing.T) {
 		auc  float64
 		rate float64
 	}{
-		total: {p.hybrids()[0], mergingEffect + persiaTau*stalenessEffect + offRate*math.Log(4.0/3), 0.015},
+		total: {p.hybrids()[1], mergingEffect + persiaTau*stalenessEffect + offRate*math.Log(4.0/3), 0.015},
 		hotRows: {p.hot(), mergingEffect + persiaTau*stalenessEffect + hotEffect + offRate*math.Log(4.0/3),
 			0.015},
-		async: {p.async(), asyncEffect + offRate*math.Log(9.0/8), 0.0075},
+		lessSync(job.AsyncPS):      {p.without(job.AsyncPS), asyncEffect + offRate*math.Log(9.0/8), 0.0075},
+		lessSync(job.AsyncAverage): {p.without(job.AsyncAverage), averageEffect, 0.06},
 	} {
 		got := p.find(r.Effects, name, ownRates, want.of).AUC.Estimate
 		rate := r.run(want.of, p.samples()).Rates.Rows
@@ -158,13 +163,13 @@ func TestWholeEffectsAreThoseAtTheRatesOfLongRuns(t *testing.T) {
 			t.Errorf("%s: %d steps, seed %d", s.Name, length, s.Job.Training.Seed)
 		}
 	}
-	if len(r.Scaling) != 0 || len(r.Effects) != 3 {
+	if len(r.Scaling) != 0 || len(r.Effects) != 5 {
 		t.Errorf("%d effects of more ranks, %d others", len(r.Scaling), len(r.Effects))
 	}
 	out := p.report(r)
 	reporttest.CheckWidth(t, out)
 	notes := strings.Join(out.Notes, "\n")
-	if !strings.Contains(notes, "chose the same for 1 of 4 arms") {
+	if !strings.Contains(notes, "chose the same for 2 of 6 arms") {
 		t.Error(notes)
 	}
 }
@@ -222,14 +227,17 @@ func TestPaperLength(t *testing.T) {
 	if err := s.Job.Validate(); err != nil {
 		t.Error(err)
 	}
-	whole := wholePlan(false, "avazu", 0, stepsAvazu)
-	whole.Async, whole.Hot = true, true
+	whole := wholePlan(false, "avazu", []int{0, 3, persiaTau, 60}, 0, stepsAvazu)
+	whole.more = more{Async: true, Average: true, Hot: true}
 	if whole.samples() != 31_948_800 || whole.TuningSteps != 390 || whole.RefiningSteps != 1950 {
 		t.Errorf("%d samples, tuned on %d steps and %d", whole.samples(), whole.TuningSteps,
 			whole.RefiningSteps)
 	}
 	for _, a := range whole.mainArms() {
 		s := whole.spec(a, whole.samples(), whole.nominal(), 1)
+		if a.Hot && a.Tau != persiaTau {
+			t.Errorf("hot rows beside hybrid at τ = %d", a.Tau)
+		}
 		if err := s.Job.Validate(); err != nil || s.Job.Data.Synthetic.Preset != "avazu" {
 			t.Errorf("%v: %v, error %v", a, s.Job.Data.Synthetic.Preset, err)
 		}

@@ -166,8 +166,8 @@ func (p *plan) quantities(r *results) []report.Quantity {
 			add(fmt.Sprintf("staleness-effect-auc-tau-%d", d.treated.Tau), late, e)
 		case hotRows:
 			add(fmt.Sprintf("hot-rows-less-sync-auc-tau-%d", d.treated.Tau), what, e)
-		case async:
-			add("async-ps-less-sync-auc", what, e)
+		default:
+			add(d.treated.Mode+"-less-sync-auc", what, e)
 		}
 	}
 	sync := r.run(p.sync(job.MergeStep, p.batch()), p.samples())
@@ -209,14 +209,14 @@ func (p *plan) findings(r *results) (sentences []string) {
 	}
 	if p.Hot {
 		e := p.find(r.Effects, hotRows, kind, p.hot())
-		plain, hot := r.run(p.hybrids()[0], p.samples()), r.run(p.hot(), p.samples())
-		sentences = append(sentences, fmt.Sprintf("With hot rows, %s of them, it has %s (%s). Its step "+
-			"takes %.3g times as long in the simulation.", report.Thousands(hot.HotRows),
-			report.PlusMinus(e.AUC), e.Text(), hot.StepSeconds/plain.StepSeconds))
+		plain, hot := r.run(p.plain(), p.samples()), r.run(p.hot(), p.samples())
+		sentences = append(sentences, fmt.Sprintf("With hot rows, %s of them, hybrid at τ = %d has %s (%s). "+
+			"Its step takes %.3g times as long in the simulation.", report.Thousands(hot.HotRows),
+			hot.Arm.Tau, report.PlusMinus(e.AUC), e.Text(), hot.StepSeconds/plain.StepSeconds))
 	}
-	if p.Async {
-		e := p.find(r.Effects, async, kind, p.async())
-		sentences = append(sentences, fmt.Sprintf("async-ps less sync has %s (%s).", report.PlusMinus(e.AUC),
+	for _, mode := range p.asynchronous() {
+		e := p.find(r.Effects, lessSync(mode), kind, p.without(mode))
+		sentences = append(sentences, fmt.Sprintf("%s less sync has %s (%s).", mode, report.PlusMinus(e.AUC),
 			e.Text()))
 	}
 	if len(p.ScalingRanks) == 0 {
