@@ -26,13 +26,16 @@ import (
 	"tandem/runtime/checkpoint"
 )
 
+// drainedJob is a job that is disturbed while it trains. Its ranks are slow, and it is long: what a test has
+// waited for may be reported 100 ms later, when a fast machine has trained hundreds of steps more.
 const drainedJob = `
 data:
   kind: synthetic
-  synthetic: {train-rows: 6000, test-rows: 50, columns: [{name: id, cardinality: 500, zipf: 1.1}]}
+  synthetic: {train-rows: 12000, test-rows: 50, columns: [{name: id, cardinality: 500, zipf: 1.1}]}
 model: {kind: feed-forward, embedding-dim: 8, top: [32]}
 training: {mode: sync, global-batch: 20, evaluate-every: 2 steps}
 roles: {ranks: 2, embedding-workers: 1, embedding-ps: 2}
+slow: [{role: nn-worker, factor: 5}]
 `
 
 // node is a process of this test.
@@ -207,7 +210,7 @@ func TestInterruptedClusterContinues(t *testing.T) {
 	}
 	again := startNode(t, "host", "--file", file, "--checkpoints", saved)
 	if err := again.Wait(); err == nil ||
-		!strings.Contains(again.stderr.String(), "the model has trained all 300 steps of the job") {
+		!strings.Contains(again.stderr.String(), "the model has trained all 600 steps of the job") {
 		t.Errorf("%v: %s", err, again.stderr.String())
 	}
 	late := startNode(t, "host", "--file", file, "--checkpoints", saved, "--standby")
