@@ -83,6 +83,21 @@ func (s *Setup) source() (batch.Source, error) {
 	return datasets.TrainingSource(s.Data, &s.Job)
 }
 
+// interruptible is a source that has no more batches when its context is over: a simulation, which waits for
+// nothing, asks for no context.
+type interruptible struct {
+	batch.Source
+	ctx context.Context
+}
+
+// Read implements batch.Source.
+func (s interruptible) Read(step int) (*batch.Batch, error) {
+	if s.ctx.Err() != nil {
+		return nil, context.Cause(s.ctx)
+	}
+	return s.Source.Read(step)
+}
+
 // ErrDiverged is wrapped by the error of a run whose model predicts no numbers.
 var ErrDiverged = errors.New("the training diverged")
 
@@ -132,13 +147,11 @@ func (s *Setup) RunReal(
 // RunSimulated trains on a simulated cluster, which computes the parameters as well as the times. It
 // evaluates during training as often as the job says.
 func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	source, err := s.source()
 	if err != nil {
 		return nil, err
 	}
+	source = interruptible{source, ctx}
 	if err := frequent.Choose(&s.Job, source, 0); err != nil {
 		return nil, err
 	}
