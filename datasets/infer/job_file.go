@@ -35,6 +35,8 @@ var explained = []struct{ key, text string }{
 		"standardised by the training rows."},
 	{"data.csv.missing", "Texts for a missing number, which becomes the mean of its column; \"\" is an " +
 		"empty field, or a null of a Parquet file."},
+	{"data.csv.decimal-comma", "Columns whose numbers have a comma before their fraction, as in 1.234,5."},
+	{"data.csv.thousands", "Columns whose numbers have commas between thousands, as in 16,711.5."},
 	{"data.csv.label", "The column to predict."},
 	{"data.csv.positive", "Its text in positive rows; by default 1."},
 	{"data.csv.negative", "Its text in negative rows; by default 0."},

@@ -23,7 +23,8 @@ func TestJobFileIsTheJob(t *testing.T) {
 	logistic := deep
 	logistic.Model, logistic.Rows = simple.Model, simple.Rows
 	table := &job.Table{Delimiter: ";", Slots: []job.IDColumn{{Column: "tags", Separator: "|"}}, Label: "y",
-		Numeric: []string{"price"}, Missing: []string{"", "NA", "NaN", "null"}, Positive: []string{"yes"},
+		Numeric: []string{"price", "paid", "age"}, Missing: []string{"", "NA", "NaN", "null"},
+		DecimalComma: []string{"price"}, Thousands: []string{"paid"}, Positive: []string{"yes"},
 		Negative: []string{"no"}}
 	deep.Model.Wide = []string{"tags"}
 	deep.Data = job.Data{Kind: job.KindCSV, Path: "/data/table.csv", CSV: table,
