@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -219,6 +221,64 @@ func TestRowsThatDoNotFitAreRefusedAlike(t *testing.T) {
 			if text := fmt.Sprint(err); strings.Contains(text, "0.5GiB for NCCL") != (ranks > 1) {
 				t.Errorf("%d ranks: %v", ranks, err)
 			}
+		}
+	}
+}
+
+// plannedJob has rows on GPUs that are few enough for any, but for the slots of data.slots.
+const plannedJob = `
+data: {kind: synthetic, %s synthetic: {train-rows: 100000, test-rows: 100, numeric: 2, columns: [
+  {name: user, cardinality: 9000}, {name: item, cardinality: 5000}, {name: tags, cardinality: 400}]}}
+model: {kind: feed-forward, embedding-dim: 8, top: [512, 256], device: cuda, precision: tf32}
+training: {mode: sync, global-batch: 8192}
+roles: {ranks: 4}
+rows: {placement: gpu, capacity: 100000}
+`
+
+// The clusters of a plan have rates and prices of "sim run" there, by the command that the plan names, also
+// where the rows of some slots are on PSs.
+func TestPlanAndRunAgreeOnRowsOnGPUs(t *testing.T) {
+	for _, slots := range []string{"slots: [{slot: user, placement: ps}, {slot: tags, placement: ps}],", ""} {
+		for _, mode := range []string{job.Sync, job.Hybrid} {
+			file, out := ownFile(t, "job.yaml", fmt.Sprintf(plannedJob, slots)), t.TempDir()
+			args := fmt.Sprintf("--file %s --throughput 1e5 --presets persia-gcp --accelerators H100-SXM5 "+
+				"--most-gpus 8 --most-hosts 1 --samples 2 --staleness 2 --modes %s "+
+				"--out %s/", file, mode, out)
+			plan := planOf(t, args+"json.yaml").Front[0]
+			text, _, _ := planText(args + "text.yaml")
+			_, command, _ := strings.Cut(text, "In detail: go run ./cmd/sim ")
+			command, _, _ = strings.Cut(command, "\n")
+			var stdout, stderr bytes.Buffer
+			run(append(strings.Fields(command), "--seeds", "1", "--json"), &stdout, &stderr)
+			var d singleDocument
+			if err := json.Unmarshal(stdout.Bytes(), &d); err != nil {
+				t.Fatal(err, stderr.String())
+			}
+			if *d.Throughput != plan.Throughput || *d.Interval != *plan.Interval ||
+				*d.DollarsPerHour != plan.DollarsPerHour || (d.GPURows.OnPSs != nil) != (slots != "") {
+				t.Errorf("%s: %+v is planned, %+v predicted", mode, plan, d)
+			}
+			if want := len(plan.SlotsOnPSs); want != strings.Count(slots, "slot:") {
+				t.Errorf("slots %v are on PSs", plan.SlotsOnPSs)
+			}
+		}
+	}
+}
+
+// A job file is predicted in the precision that it trains in, as if --precision named it.
+func TestPrecisionOfAPredictionIsThatOfTheJob(t *testing.T) {
+	const preset = " --preset persia-gcp --accelerator H100-SXM5 --samples 1 --seeds 1"
+	whole := fmt.Sprintf(plannedJob, "")
+	rate := func(from string) float64 {
+		file := ownFile(t, "job.yaml", strings.Replace(whole, ", precision: tf32", from, 1))
+		return throughputOf(t, "run --file "+file+preset)
+	}
+	full := rate("")
+	for from, flag := range map[string]string{", precision: tf32": "tf32", ", precision: bf16": "half"} {
+		file := ownFile(t, "job.yaml", strings.Replace(whole, ", precision: tf32", "", 1))
+		want := throughputOf(t, "run --precision "+flag+" --file "+file+preset)
+		if got := rate(from); got != want || got <= full {
+			t.Errorf("%s: %v samples/s, with --precision %s %v, in fp32 %v", from, got, flag, want, full)
 		}
 	}
 }

@@ -254,7 +254,7 @@ func (x weighted) Simulate(p plan.Place) (plan.Outcome, error) {
 	return o, err
 }
 
-// setOwnModel takes the model of a job file, if there is one, and where its rows are.
+// setOwnModel takes the model of a job file, if there is one, and the job itself if it has rows on GPUs.
 func (d *planned) setOwnModel(c *predict.Choice, folder string, given func(string) bool) (err error) {
 	switch {
 	case d.file == "":
@@ -267,17 +267,28 @@ func (d *planned) setOwnModel(c *predict.Choice, folder string, given func(strin
 	if err != nil {
 		return err
 	}
-	if j.MixesPlacements() {
-		return fmt.Errorf("a plan has all rows of a job on GPUs, or all on PSs: leave out the placement of "+
-			"single slots in data.slots, and set rows.placement to %s or %s; sim run predicts the job as it "+
-			"is", job.RowsOnGPU, job.RowsOnPSs)
-	}
-	if j.HasRowsOnGPU() {
-		c.OnGPU = &j.Rows
-	}
 	d.model = j.Name
 	c.Own, err = workload.Model(&j, folder)
+	if !j.WantsRowsOnGPU() {
+		return err
+	}
+	if err != nil {
+		d.notes = append(d.notes, fmt.Sprintf("clusters whose system has all tables on the accelerators are "+
+			"left out: %v", err))
+	}
+	c.File, err = d.fileJob(j, folder)
 	return err
+}
+
+// fileJob returns a job of a file, to be predicted as it is, but for faults and slow roles.
+func (d *planned) fileJob(j job.Job, folder string) (own *predict.Job, err error) {
+	if text := j.Disturbances(); text != "" {
+		d.notes = append(d.notes, "clusters are planned without "+text)
+	}
+	own = &predict.Job{Job: j}
+	j = j.InMode(d.modes[0]) // of a sequential one, no place of rows is checked
+	own.Workload, own.Layout, err = workload.Simulated(&j.Data, &j, folder)
+	return own, err
 }
 
 // settingsOf reads --set.

@@ -136,11 +136,28 @@ func (d *planned) memory() string {
 	}
 	u := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, &j.Workload)
 	if j.HasRowsOnGPU() {
-		return fmt.Sprintf("Memory of cluster 1: %v of %v on a GPU, %v of it rows and their optimizer.",
+		text := fmt.Sprintf("Memory of cluster 1: %v of %v on a GPU, %v of it rows and their optimizer",
 			u.GPU, u.GPUHas, u.GPURows)
+		if on := slotsOnPSs(j); len(on) > 0 {
+			text += fmt.Sprintf("; %v of %v on a PS host, for slots %s", u.PS, u.PSHas,
+				strings.Join(on, ", "))
+		}
+		return text + "."
 	}
 	return fmt.Sprintf("Memory of cluster 1: %v of %v on a PS host, %v of %v on a GPU.", u.PS, u.PSHas, u.GPU,
 		u.GPUHas)
+}
+
+// slotsOnPSs returns the slots whose rows a job leaves to PSs, where those of others are on GPUs.
+func slotsOnPSs(j *predict.Job) (names []string) {
+	if !j.MixesPlacements() {
+		return nil
+	}
+	onPSs, _ := j.Workload.GroupsByPlace(&j.Job)
+	for _, g := range onPSs {
+		names = append(names, g.Slots...)
+	}
+	return names
 }
 
 // stale says how small τ may be.
@@ -214,7 +231,8 @@ type clusterDocument struct {
 	PSs            int                  `json:"embedding_ps_hosts"`
 	PSHost         string               `json:"embedding_ps_host"`
 	Loaders        int                  `json:"loader_hosts"`
-	Cost           float64              `json:"cost_usd"` // of all samples, or an hour
+	SlotsOnPSs     []string             `json:"slots_on_pss,omitempty"` // where other slots are on GPUs
+	Cost           float64              `json:"cost_usd"`               // of all samples, or an hour
 	DollarsPerHour float64              `json:"cost_usd_per_hour"`
 	Throughput     float64              `json:"throughput_samples_per_s"`
 	Interval       *[2]float64          `json:"throughput_interval"`
@@ -245,7 +263,7 @@ func (d *planned) document() *planDocument {
 			Accelerator: o.job.Cluster.Accelerator, Mode: o.job.Training.Mode, GPUs: o.job.Roles.Ranks,
 			Cost: o.Cost, DollarsPerHour: o.PerHour, Throughput: d.samplesOf(o),
 			Interval: pair(o.whole.Interval), Cheapest: o.cheapest, Enough: o.enough,
-			Bottlenecks: o.whole.Mid.Bottlenecks}
+			Bottlenecks: o.whole.Mid.Bottlenecks, SlotsOnPSs: slotsOnPSs(o.job)}
 		if o.whole.Mid.Roles != nil {
 			n := d.space.Numbers(o.Place)
 			one.Workers, one.PSs, one.Loaders = n[plan.Workers], n[plan.PSs], n[plan.Loaders]

@@ -653,7 +653,7 @@ func (p *program) place(q *request, given func(string) bool) error {
 		}
 	}
 	s.Set = all
-	if q.hardware, q.notes, err = cost.Load(&s, ""); err != nil {
+	if q.hardware, q.notes, err = cost.Load(&s, q.job.Model.ClusterPrecision()); err != nil {
 		return adviseSet(err, settings)
 	}
 	if q.hardware.System.Note != "" {
