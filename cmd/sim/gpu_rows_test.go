@@ -232,35 +232,45 @@ data: {kind: synthetic, %s synthetic: {train-rows: 100000, test-rows: 100, numer
 model: {kind: feed-forward, embedding-dim: 8, top: [512, 256], device: cuda, precision: tf32}
 training: {mode: sync, global-batch: 8192}
 roles: {ranks: 4}
-rows: {placement: gpu, capacity: 100000}
+rows: {placement: gpu, capacity: %d}
 `
 
 // The clusters of a plan have rates and prices of "sim run" there, by the command that the plan names, also
-// where the rows of some slots are on PSs.
+// where the rows of some slots are on PSs: as the job says or, where its rows fit no GPUs, as the plan says.
 func TestPlanAndRunAgreeOnRowsOnGPUs(t *testing.T) {
-	for _, slots := range []string{"slots: [{slot: user, placement: ps}, {slot: tags, placement: ps}],", ""} {
-		for _, mode := range []string{job.Sync, job.Hybrid} {
-			file, out := ownFile(t, "job.yaml", fmt.Sprintf(plannedJob, slots)), t.TempDir()
-			args := fmt.Sprintf("--file %s --throughput 1e5 --presets persia-gcp --accelerators H100-SXM5 "+
-				"--most-gpus 8 --most-hosts 1 --samples 2 --staleness 2 --modes %s "+
-				"--out %s/", file, mode, out)
-			plan := planOf(t, args+"json.yaml").Front[0]
-			text, _, _ := planText(args + "text.yaml")
-			_, command, _ := strings.Cut(text, "In detail: go run ./cmd/sim ")
-			command, _, _ = strings.Cut(command, "\n")
-			var stdout, stderr bytes.Buffer
-			run(append(strings.Fields(command), "--seeds", "1", "--json"), &stdout, &stderr)
-			var d singleDocument
-			if err := json.Unmarshal(stdout.Bytes(), &d); err != nil {
-				t.Fatal(err, stderr.String())
-			}
-			if *d.Throughput != plan.Throughput || *d.Interval != *plan.Interval ||
-				*d.DollarsPerHour != plan.DollarsPerHour || (d.GPURows.OnPSs != nil) != (slots != "") {
-				t.Errorf("%s: %+v is planned, %+v predicted", mode, plan, d)
-			}
-			if want := len(plan.SlotsOnPSs); want != strings.Count(slots, "slot:") {
-				t.Errorf("slots %v are on PSs", plan.SlotsOnPSs)
-			}
+	onPSs := func(slots ...string) (text string) {
+		for _, slot := range slots {
+			text += fmt.Sprintf("{slot: %s, placement: ps}, ", slot)
+		}
+		return "slots: [" + text + "],"
+	}
+	for _, c := range []struct {
+		mode, slots string
+		capacity    int
+		leaves      int // slots to PSs
+	}{{job.Sync, onPSs("user", "tags"), 100_000, 2}, {job.Hybrid, onPSs("user", "tags"), 100_000, 2},
+		{job.Hybrid, "", 100_000, 0}, {job.Sync, "", 1700, 1}, {job.Hybrid, onPSs("item"), 1000, 2}} {
+		file, out := ownFile(t, "job.yaml", fmt.Sprintf(plannedJob, c.slots, c.capacity)), t.TempDir()
+		args := fmt.Sprintf("--file %s --throughput 1e5 --presets persia-gcp --accelerators H100-SXM5 "+
+			"--most-gpus 8 --most-hosts 1 --samples 2 --staleness 2 --modes %s --out %s/", file, c.mode, out)
+		plan := planOf(t, args+"json.yaml").Front[0]
+		text, _, _ := planText(args + "text.yaml")
+		_, command, _ := strings.Cut(text, ": go run ./cmd/sim run ")
+		command, _, _ = strings.Cut(command, "\n")
+		changed := ownFile(t, "job.yaml", fmt.Sprintf(plannedJob, onPSs(plan.SlotsOnPSs...), c.capacity))
+		command = "run " + strings.Replace(command, file, changed, 1)
+		var stdout, stderr bytes.Buffer
+		run(append(strings.Fields(command), "--seeds", "1", "--json"), &stdout, &stderr)
+		var d singleDocument
+		if err := json.Unmarshal(stdout.Bytes(), &d); err != nil {
+			t.Fatal(err, stderr.String())
+		}
+		if *d.Throughput != plan.Throughput || *d.Interval != *plan.Interval ||
+			*d.DollarsPerHour != plan.DollarsPerHour || (d.GPURows.OnPSs != nil) != (c.leaves > 0) {
+			t.Errorf("%+v: %+v is planned, %+v predicted", c, plan, d)
+		}
+		if len(plan.SlotsOnPSs) != c.leaves {
+			t.Errorf("%+v: slots %v are on PSs", c, plan.SlotsOnPSs)
 		}
 	}
 }
@@ -268,7 +278,7 @@ func TestPlanAndRunAgreeOnRowsOnGPUs(t *testing.T) {
 // A job file is predicted in the precision that it trains in, as if --precision named it.
 func TestPrecisionOfAPredictionIsThatOfTheJob(t *testing.T) {
 	const preset = " --preset persia-gcp --accelerator H100-SXM5 --samples 1 --seeds 1"
-	whole := fmt.Sprintf(plannedJob, "")
+	whole := fmt.Sprintf(plannedJob, "", 100_000)
 	rate := func(from string) float64 {
 		file := ownFile(t, "job.yaml", strings.Replace(whole, ", precision: tf32", from, 1))
 		return throughputOf(t, "run --file "+file+preset)
