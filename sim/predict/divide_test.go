@@ -242,7 +242,7 @@ func TestErrorsSayWhatToLeaveToPSs(t *testing.T) {
 	}
 	j.Job.Rows.Capacity = 1_000_000_000
 	j.Workload.Groups[1] = table("b", 1, 8e9)
-	j.Workload.Created = 8e9
+	j.Workload.Rows, j.Workload.Created = 8e9+1000, 8e9+1000
 	_, err = Run(ctx, j, Options{})
 	if err = WithDivision(ctx, j, Options{}, err); err == nil || !strings.Contains(err.Error(),
 		" and set rows.capacity to ") {
