@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tandem/algo/job"
+	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
@@ -75,16 +76,23 @@ func (m *measurement) predict(ctx context.Context, j job.Job, data *datasets.Dat
 		BoundBy: r.Mid.Bottlenecks[0].Resource, Profile: name}, nil
 }
 
+// hostProfile is the profile of the hosts of a prediction, apart from their cores.
+const hostProfile = "dgx-h100"
+
+// pointers is the rate of the network of a prediction: within a process, messages pass pointers.
+const pointers = unit.BytesPerSec(1e12)
+
 // hardware returns the cluster of a prediction: a server with the GPUs of a job, and a host for each other
-// kind of role, which have the cores of this machine together and are connected by memory. As the roles of a
-// training do, PSs get half of the cores, and EWs a quarter. Kernels are launched as parts of graphs.
+// kind of role, which have the cores of this machine together: PSs half of them, EWs a quarter. In a training
+// all roles share all cores. Kernels are launched as parts of graphs.
 func hardware(profile string, j *job.Job) (*cost.Hardware, error) {
 	section, err := job.LoadCluster("commodity-10g")
 	if err != nil {
 		return nil, err
 	}
 	section.SetAccelerator(profile)
-	section.AcceleratorsPerServer, section.Network, section.System = j.Roles.Ranks, "shared-memory", "tandem"
+	section.AcceleratorsPerServer, section.Server, section.System = j.Roles.Ranks, hostProfile, "tandem"
+	section.Network, section.NetworkRate = "shared-memory", pointers
 	cores := func(share int) string { return fmt.Sprint(max(1, runtime.NumCPU()/share)) }
 	section.Set = map[string]string{"system.nn-worker.captured": "1", "server.cores": cores(4),
 		"embedding-workers.cores": cores(4), "embedding-ps.cores": cores(2), "loaders.cores": cores(4)}
@@ -93,7 +101,7 @@ func hardware(profile string, j *job.Job) (*cost.Hardware, error) {
 		roles int
 	}{{&section.EmbeddingWorkers, j.Roles.EmbeddingWorkers}, {&section.EmbeddingPSs, j.Roles.EmbeddingPSs},
 		{&section.Loaders, 1}} {
-		x.hosts.Count, x.hosts.PerHost = 1, x.roles
+		x.hosts.Profile, x.hosts.Count, x.hosts.PerHost = hostProfile, 1, x.roles
 	}
 	h, _, err := cost.Load(&section, j.Model.ClusterPrecision())
 	return h, err
@@ -185,9 +193,10 @@ func predictionNotes(results []*result) []string {
 	switch {
 	case len(all) > 0:
 		return []string{fmt.Sprintf("Predictions: the simulator, with the profile %s, on a server with the "+
-			"GPUs and hosts of the other roles, which have the cores of this machine together; intervals "+
-			"are the 1st to 99th percentile over %d points of what is not known. The start of the roles, "+
-			"which is in measured times, is not predicted.", all[0].Profile, predictedPoints)}
+			"GPUs and hosts of the other roles, as %s but with the cores of this machine together, half of "+
+			"them of PSs and a quarter of EWs, where all roles of a training share all cores; intervals are "+
+			"the 1st to 99th percentile over %d points of what is not known. The start of the roles, which "+
+			"is in measured times, is not predicted.", all[0].Profile, hostProfile, predictedPoints)}
 	case len(measured(results)) > 0:
 		return []string{"No predictions: no built-in profile is that of this GPU; --accelerator names one, " +
 			"such as a file of cmd/sim calibrate."}
