@@ -230,6 +230,7 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 		return d.tooDear(&first.Found)
 	}
 	progress.Close()
+	d.notes = append(d.notes, d.notesOfGPURows()...)
 	if err := d.writeCluster(); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -241,6 +242,20 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 		return printJSON(p.stdout, d.document())
 	}
 	return d.writeText(p.stdout)
+}
+
+// notesOfGPURows returns what a user might not expect of rows on GPUs, of the clusters of the front.
+func (d *planned) notesOfGPURows() (notes []string) {
+	for _, o := range d.front {
+		note := ""
+		if o.job.HasRowsOnGPU() && o.whole.Mid.Roles != nil {
+			note = noteOfGPUSystem(o.job.Hardware.System.Name)
+		}
+		if note != "" && !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
 }
 
 // searchFront searches all clusters.
