@@ -76,6 +76,17 @@ const (
 // Precisions lists the values of Cluster.Precision.
 func Precisions() []string { return []string{PrecisionFP32, PrecisionTF32, PrecisionHalf} }
 
+// ClusterPrecision returns the number format of the model's matrix products, as Cluster.Precision has it.
+func (m *Model) ClusterPrecision() string {
+	switch m.Precision {
+	case TF32:
+		return PrecisionTF32
+	case BF16:
+		return PrecisionHalf
+	}
+	return PrecisionFP32
+}
+
 // MixedServers are servers that differ from the others by their accelerator.
 type MixedServers struct {
 	Accelerator string `yaml:"accelerator"` // profile

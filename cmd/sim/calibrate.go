@@ -197,7 +197,7 @@ func (p *program) calibrate(k *calibration) error {
 
 // writeCalibration writes what was measured as the flags ask.
 func (p *program) writeCalibration(k *calibration, r *calibrate.Result) error {
-	name := cmp.Or(k.like, sameDevice(r.Device.Name))
+	name := cmp.Or(k.like, device.AcceleratorOf(r.Device.Name))
 	var like *device.AcceleratorProfile
 	if name != "" {
 		var err error

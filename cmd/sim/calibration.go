@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,23 +19,6 @@ import (
 var fp32Cores = map[[2]int]float64{{5, 0}: 128, {5, 2}: 128, {5, 3}: 128, {6, 0}: 64, {6, 1}: 128,
 	{6, 2}: 128, {7, 0}: 64, {7, 2}: 64, {7, 5}: 64, {8, 0}: 64, {8, 6}: 128, {8, 7}: 128, {8, 9}: 128,
 	{9, 0}: 128}
-
-// sameDevice returns the built-in profile of a GPU by the name that its driver tells, or "".
-func sameDevice(name string) string {
-	for _, maker := range []string{"NVIDIA ", "Tesla "} {
-		name = strings.TrimPrefix(name, maker)
-	}
-	switch name {
-	case "H100 80GB HBM3":
-		return "H100-SXM5"
-	case "H200":
-		return "H200-SXM"
-	}
-	if slices.Contains(device.Accelerators.Names(), name) {
-		return name
-	}
-	return ""
-}
 
 // measuredAccelerator returns measurements as the simulator takes them.
 func measuredAccelerator(r *calibrate.Result, now time.Time) *device.MeasuredAccelerator {

@@ -47,7 +47,7 @@ func TestToldFactsMakeThePeaksOfTheDataSheet(t *testing.T) {
 		{Name: "NVIDIA A100-SXM4-40GB", Major: 8, Minor: 0, Processors: 108, ClockKHz: 1_410_000,
 			MemoryClockKHz: 1_215_000, BusBits: 5120, CacheBytes: 41943040, Memory: 42405855232},
 	} {
-		sheet, err := device.LoadAccelerator(sameDevice(info.Name))
+		sheet, err := device.LoadAccelerator(device.AcceleratorOf(info.Name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestMeasurementsReachTheSimulator(t *testing.T) {
 	for name, want := range map[string]string{r.Device.Name: "H100-SXM5", "NVIDIA H200": "H200-SXM",
 		"NVIDIA A100-SXM4-80GB": "A100-SXM4-80GB", "Tesla V100-SXM2-32GB": "V100-SXM2-32GB",
 		"NVIDIA GeForce RTX 3090": "", "NVIDIA L40S": ""} {
-		if got := sameDevice(name); got != want {
+		if got := device.AcceleratorOf(name); got != want {
 			t.Errorf("a %s has the profile %q, want %q", name, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"tandem/algo/unit"
 	"tandem/internal/cli"
+	"tandem/sim/device"
 	"tandem/sim/graph"
 )
 
@@ -166,7 +167,7 @@ func (t *fitting) collectives(path string, text []byte, given func(string) bool)
 	}
 	s := &stepText{gpus: table.gpus}
 	if !given("preset") && !given("accelerator") {
-		if s.accelerator = sameDevice(table.device); s.accelerator == "" {
+		if s.accelerator = device.AcceleratorOf(table.device); s.accelerator == "" {
 			return nil, cli.UsageError("name them by --preset or --accelerator", "--from: %s has GPUs of no "+
 				"built-in profile: %s", path, table.device)
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -219,6 +221,74 @@ func TestRowsThatDoNotFitAreRefusedAlike(t *testing.T) {
 			if text := fmt.Sprint(err); strings.Contains(text, "0.5GiB for NCCL") != (ranks > 1) {
 				t.Errorf("%d ranks: %v", ranks, err)
 			}
+		}
+	}
+}
+
+// plannedJob has rows on GPUs that are few enough for any, but for the slots of data.slots.
+const plannedJob = `
+data: {kind: synthetic, %s synthetic: {train-rows: 100000, test-rows: 100, numeric: 2, columns: [
+  {name: user, cardinality: 9000}, {name: item, cardinality: 5000}, {name: tags, cardinality: 400}]}}
+model: {kind: feed-forward, embedding-dim: 8, top: [512, 256], device: cuda, precision: tf32}
+training: {mode: sync, global-batch: 8192}
+roles: {ranks: 4}
+rows: {placement: gpu, capacity: %d}
+`
+
+// The clusters of a plan have rates and prices of "sim run" there, by the command that the plan names, also
+// where the rows of some slots are on PSs: as the job says or, where its rows fit no GPUs, as the plan says.
+func TestPlanAndRunAgreeOnRowsOnGPUs(t *testing.T) {
+	onPSs := func(slots ...string) (text string) {
+		for _, slot := range slots {
+			text += fmt.Sprintf("{slot: %s, placement: ps}, ", slot)
+		}
+		return "slots: [" + text + "],"
+	}
+	for _, c := range []struct {
+		mode, slots string
+		capacity    int
+		leaves      int // slots to PSs
+	}{{job.Sync, onPSs("user", "tags"), 100_000, 2}, {job.Hybrid, onPSs("user", "tags"), 100_000, 2},
+		{job.Hybrid, "", 100_000, 0}, {job.Sync, "", 1700, 1}, {job.Hybrid, onPSs("item"), 1000, 2}} {
+		file, out := ownFile(t, "job.yaml", fmt.Sprintf(plannedJob, c.slots, c.capacity)), t.TempDir()
+		args := fmt.Sprintf("--file %s --throughput 1e5 --presets persia-gcp --accelerators H100-SXM5 "+
+			"--most-gpus 8 --most-hosts 1 --samples 2 --staleness 2 --modes %s --out %s/", file, c.mode, out)
+		plan := planOf(t, args+"json.yaml").Front[0]
+		text, _, _ := planText(args + "text.yaml")
+		_, command, _ := strings.Cut(text, ": go run ./cmd/sim run ")
+		command, _, _ = strings.Cut(command, "\n")
+		changed := ownFile(t, "job.yaml", fmt.Sprintf(plannedJob, onPSs(plan.SlotsOnPSs...), c.capacity))
+		command = "run " + strings.Replace(command, file, changed, 1)
+		var stdout, stderr bytes.Buffer
+		run(append(strings.Fields(command), "--seeds", "1", "--json"), &stdout, &stderr)
+		var d singleDocument
+		if err := json.Unmarshal(stdout.Bytes(), &d); err != nil {
+			t.Fatal(err, stderr.String())
+		}
+		if *d.Throughput != plan.Throughput || *d.Interval != *plan.Interval ||
+			*d.DollarsPerHour != plan.DollarsPerHour || (d.GPURows.OnPSs != nil) != (c.leaves > 0) {
+			t.Errorf("%+v: %+v is planned, %+v predicted", c, plan, d)
+		}
+		if len(plan.SlotsOnPSs) != c.leaves {
+			t.Errorf("%+v: slots %v are on PSs", c, plan.SlotsOnPSs)
+		}
+	}
+}
+
+// A job file is predicted in the precision that it trains in, as if --precision named it.
+func TestPrecisionOfAPredictionIsThatOfTheJob(t *testing.T) {
+	const preset = " --preset persia-gcp --accelerator H100-SXM5 --samples 1 --seeds 1"
+	whole := fmt.Sprintf(plannedJob, "", 100_000)
+	rate := func(from string) float64 {
+		file := ownFile(t, "job.yaml", strings.Replace(whole, ", precision: tf32", from, 1))
+		return throughputOf(t, "run --file "+file+preset)
+	}
+	full := rate("")
+	for from, flag := range map[string]string{", precision: tf32": "tf32", ", precision: bf16": "half"} {
+		file := ownFile(t, "job.yaml", strings.Replace(whole, ", precision: tf32", "", 1))
+		want := throughputOf(t, "run --precision "+flag+" --file "+file+preset)
+		if got := rate(from); got != want || got <= full {
+			t.Errorf("%s: %v samples/s, with --precision %s %v, in fp32 %v", from, got, flag, want, full)
 		}
 	}
 }

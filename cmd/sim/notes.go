@@ -84,14 +84,21 @@ func (q *request) notesOfGPURows() (notes []string) {
 	if !q.job.HasRowsOnGPU() {
 		return nil
 	}
-	if name := q.hardware.System.Name; name != ownSystem {
-		notes = append(notes, fmt.Sprintf("rows on GPUs are those of %s; %s, which has none, gives the "+
-			"prices of launches, waits and collectives: --system %s has those of the runtime", ownSystem,
-			name, ownSystem))
+	if note := noteOfGPUSystem(q.hardware.System.Name); note != "" {
+		notes = append(notes, fmt.Sprintf("%s: --system %s has those of the runtime", note, ownSystem))
 	}
 	if slices.Contains(q.modes, job.Sync) && !q.job.MixesPlacements() {
 		notes = append(notes, "hybrid has the bits of sync where rows are on GPUs, and gets the ids of its "+
 			"next batches ahead")
 	}
 	return notes
+}
+
+// noteOfGPUSystem says that a system has no rows on GPUs, if it is not that of the runtime.
+func noteOfGPUSystem(name string) string {
+	if name == ownSystem {
+		return ""
+	}
+	return fmt.Sprintf("rows on GPUs are those of %s; %s, which has none, gives the prices of launches, "+
+		"waits and collectives", ownSystem, name)
 }

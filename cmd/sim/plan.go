@@ -212,13 +212,15 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 	if err := checkNewFile("--report", d.planning.page); err != nil {
 		return err
 	}
-	d.search = &plan.Search{Problem: weighted{d.space, d.curve}}
-	d.search.After = func(simulated int) { progress.Show(simulated, simulated+1, "clusters") }
-	found, fastest, err := d.search.Front(d.need, d.cost())
+	found, err := d.searchFront(progress)
+	if err == nil && d.space.LacksGPUMemory(d.search) {
+		d.space.DivideSlots()
+		found, err = d.searchFront(progress)
+	}
 	if err != nil {
 		return err
 	}
-	if d.fastest = fastest; len(found) == 0 || d.budget > 0 && found[0].Cost > d.budget {
+	if len(found) == 0 || d.budget > 0 && found[0].Cost > d.budget {
 		return d.infeasible(found)
 	}
 	if err := d.predictFront(found, progress); err != nil {
@@ -228,6 +230,7 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 		return d.tooDear(&first.Found)
 	}
 	progress.Close()
+	d.notes = append(d.notes, d.notesOfGPURows()...)
 	if err := d.writeCluster(); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -239,6 +242,28 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 		return printJSON(p.stdout, d.document())
 	}
 	return d.writeText(p.stdout)
+}
+
+// notesOfGPURows returns what a user might not expect of rows on GPUs, of the clusters of the front.
+func (d *planned) notesOfGPURows() (notes []string) {
+	for _, o := range d.front {
+		note := ""
+		if o.job.HasRowsOnGPU() && o.whole.Mid.Roles != nil {
+			note = noteOfGPUSystem(o.job.Hardware.System.Name)
+		}
+		if note != "" && !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+// searchFront searches all clusters.
+func (d *planned) searchFront(progress *cli.Progress) (found []*plan.Found, err error) {
+	d.search = &plan.Search{Problem: weighted{d.space, d.curve}}
+	d.search.After = func(simulated int) { progress.Show(simulated, simulated+1, "clusters") }
+	found, d.fastest, err = d.search.Front(d.need, d.cost())
+	return found, err
 }
 
 // weighted is a space whose throughputs count samples of the mode that needs the fewest for an AUC.
@@ -254,7 +279,7 @@ func (x weighted) Simulate(p plan.Place) (plan.Outcome, error) {
 	return o, err
 }
 
-// setOwnModel takes the model of a job file, if there is one, and where its rows are.
+// setOwnModel takes the model of a job file, if there is one, and the job itself if it has rows on GPUs.
 func (d *planned) setOwnModel(c *predict.Choice, folder string, given func(string) bool) (err error) {
 	switch {
 	case d.file == "":
@@ -267,17 +292,28 @@ func (d *planned) setOwnModel(c *predict.Choice, folder string, given func(strin
 	if err != nil {
 		return err
 	}
-	if j.MixesPlacements() {
-		return fmt.Errorf("a plan has all rows of a job on GPUs, or all on PSs: leave out the placement of "+
-			"single slots in data.slots, and set rows.placement to %s or %s; sim run predicts the job as it "+
-			"is", job.RowsOnGPU, job.RowsOnPSs)
-	}
-	if j.HasRowsOnGPU() {
-		c.OnGPU = &j.Rows
-	}
 	d.model = j.Name
 	c.Own, err = workload.Model(&j, folder)
+	if !j.WantsRowsOnGPU() {
+		return err
+	}
+	if err != nil {
+		d.notes = append(d.notes, fmt.Sprintf("clusters whose system has all tables on the accelerators are "+
+			"left out: %v", err))
+	}
+	c.File, err = d.fileJob(j, folder)
 	return err
+}
+
+// fileJob returns a job of a file, to be predicted as it is, but for faults and slow roles.
+func (d *planned) fileJob(j job.Job, folder string) (own *predict.Job, err error) {
+	if text := j.Disturbances(); text != "" {
+		d.notes = append(d.notes, "clusters are planned without "+text)
+	}
+	own = &predict.Job{Job: j}
+	j = j.InMode(d.modes[0]) // of a sequential one, no place of rows is checked
+	own.Workload, own.Layout, err = workload.Simulated(&j.Data, &j, folder)
+	return own, err
 }
 
 // settingsOf reads --set.
@@ -579,7 +615,7 @@ func (d *planned) commandOf() string {
 	if d.rowPrecision != "" {
 		words += " --row-precision " + d.rowPrecision
 	}
-	if d.staleness != nil {
+	if d.front[0].whole.Mid.Roles != nil { // in sync, it is the number of batches that are fetched ahead
 		words += fmt.Sprintf(" --staleness %d", d.planning.staleness)
 	}
 	return words + fmt.Sprintf(" --samples %d", d.samples)

@@ -11,7 +11,7 @@ import (
 
 // page returns the plan as a page, figures first. Printed is the text of the command.
 func (d *planned) page(printed string) *htmlreport.Page {
-	var texts []string
+	texts := d.divisions()
 	for _, text := range []string{d.turns(), d.memory(), d.stale(), d.prices()} {
 		if text != "" {
 			texts = append(texts, text)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ func (d *planned) writeText(w io.Writer) error {
 		fmt.Fprintf(w, "%-2d %s\n", i+1, cli.WrapAt(d.space.Describe(o.Place), "   ", 3, cli.TextColumns(w)))
 	}
 	fmt.Fprintln(w)
+	for _, text := range d.divisions() {
+		cli.Paragraph(w, text, "  ")
+	}
 	for _, text := range []string{d.curveText(), d.turns(), d.batches(), d.memory(), d.stale(), d.prices()} {
 		if text != "" {
 			cli.Paragraph(w, text, "  ")
@@ -44,7 +48,11 @@ func (d *planned) writeText(w io.Writer) error {
 	if d.out == "" {
 		fmt.Fprintln(w, "\n--out cluster.yaml writes the cheapest, for sim run --preset ./cluster.yaml.")
 	} else {
-		fmt.Fprintf(w, "\nIn detail: %s\n", d.commandOf())
+		detail := "In detail"
+		if d.space.Division(d.front[0].Place) != nil {
+			detail += ", with the slots of the job file as on cluster 1"
+		}
+		fmt.Fprintf(w, "\n%s: %s\n", detail, d.commandOf())
 	}
 	_, err := fmt.Fprintf(w, "To repeat: %s\n", d.command)
 	return err
@@ -136,11 +144,43 @@ func (d *planned) memory() string {
 	}
 	u := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, &j.Workload)
 	if j.HasRowsOnGPU() {
-		return fmt.Sprintf("Memory of cluster 1: %v of %v on a GPU, %v of it rows and their optimizer.",
+		text := fmt.Sprintf("Memory of cluster 1: %v of %v on a GPU, %v of it rows and their optimizer",
 			u.GPU, u.GPUHas, u.GPURows)
+		if on := slotsOnPSs(j); len(on) > 0 {
+			text += fmt.Sprintf("; %v of %v on a PS host, for slots %s", u.PS, u.PSHas,
+				strings.Join(on, ", "))
+		}
+		return text + "."
 	}
 	return fmt.Sprintf("Memory of cluster 1: %v of %v on a PS host, %v of %v on a GPU.", u.PS, u.PSHas, u.GPU,
 		u.GPUHas)
+}
+
+// divisions says for which clusters slots are left to PSs that the job has on GPUs, and what to set.
+func (d *planned) divisions() (texts []string) {
+	for i, o := range d.front {
+		if division := d.space.Division(o.Place); division != nil {
+			texts = append(texts, fmt.Sprintf("Cluster %d: %s; %s.", i+1, division.Setting(),
+				division.Instead()))
+		}
+	}
+	if len(texts) > 0 {
+		texts = slices.Insert(texts, 0, "The rows that the job has on GPUs fit those of none of the "+
+			"clusters with PSs, so slots are left to PSs, by predicted rates:")
+	}
+	return texts
+}
+
+// slotsOnPSs returns the slots whose rows a job leaves to PSs, where those of others are on GPUs.
+func slotsOnPSs(j *predict.Job) (names []string) {
+	if !j.MixesPlacements() {
+		return nil
+	}
+	onPSs, _ := j.Workload.GroupsByPlace(&j.Job)
+	for _, g := range onPSs {
+		names = append(names, g.Slots...)
+	}
+	return names
 }
 
 // stale says how small τ may be.
@@ -214,7 +254,9 @@ type clusterDocument struct {
 	PSs            int                  `json:"embedding_ps_hosts"`
 	PSHost         string               `json:"embedding_ps_host"`
 	Loaders        int                  `json:"loader_hosts"`
-	Cost           float64              `json:"cost_usd"` // of all samples, or an hour
+	SlotsOnPSs     []string             `json:"slots_on_pss,omitempty"`  // where other slots are on GPUs
+	Capacity       int                  `json:"rows_capacity,omitempty"` // where it is not that of the job
+	Cost           float64              `json:"cost_usd"`                // of all samples, or an hour
 	DollarsPerHour float64              `json:"cost_usd_per_hour"`
 	Throughput     float64              `json:"throughput_samples_per_s"`
 	Interval       *[2]float64          `json:"throughput_interval"`
@@ -245,7 +287,10 @@ func (d *planned) document() *planDocument {
 			Accelerator: o.job.Cluster.Accelerator, Mode: o.job.Training.Mode, GPUs: o.job.Roles.Ranks,
 			Cost: o.Cost, DollarsPerHour: o.PerHour, Throughput: d.samplesOf(o),
 			Interval: pair(o.whole.Interval), Cheapest: o.cheapest, Enough: o.enough,
-			Bottlenecks: o.whole.Mid.Bottlenecks}
+			Bottlenecks: o.whole.Mid.Bottlenecks, SlotsOnPSs: slotsOnPSs(o.job)}
+		if division := d.space.Division(o.Place); division != nil {
+			one.Capacity = division.Capacity
+		}
 		if o.whole.Mid.Roles != nil {
 			n := d.space.Numbers(o.Place)
 			one.Workers, one.PSs, one.Loaders = n[plan.Workers], n[plan.PSs], n[plan.Loaders]

@@ -51,12 +51,7 @@ func (q *request) question(mode string, gpus int) *predict.Job {
 
 // jobFor returns the job in a mode on a number of GPUs, with groups for all of them.
 func (q *request) jobFor(mode string, gpus int) job.Job {
-	j := q.job.InMode(mode)
-	j.Roles.Ranks, j.Training.GlobalBatch = gpus, q.batchFor(gpus)
-	for j.Training.Groups < gpus {
-		j.Training.Groups *= 2
-	}
-	return j
+	return predict.Sized(q.job, mode, gpus, q.batchFor(gpus))
 }
 
 // batchFor returns the samples of a step on a number of GPUs.

@@ -505,7 +505,7 @@ func (q *request) setDepth(given func(string) bool, say io.Writer) error {
 	}
 	if given("staleness") && inStep {
 		note := "--staleness has no effect in " + strings.Join(q.modes, " and ")
-		if !q.graph() && !given("prefetch") {
+		if !q.onGPUs && !given("prefetch") {
 			note += ", but for τ + 1 batches that are fetched ahead: --prefetch"
 		}
 		cli.PrintNotes(say, "sim", []string{note})
@@ -653,7 +653,7 @@ func (p *program) place(q *request, given func(string) bool) error {
 		}
 	}
 	s.Set = all
-	if q.hardware, q.notes, err = cost.Load(&s, ""); err != nil {
+	if q.hardware, q.notes, err = cost.Load(&s, q.job.Model.ClusterPrecision()); err != nil {
 		return adviseSet(err, settings)
 	}
 	if q.hardware.System.Note != "" {

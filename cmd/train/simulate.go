@@ -42,7 +42,7 @@ func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
-	hardware, _, err := cost.Load(&j.Cluster, "")
+	hardware, _, err := cost.Load(&j.Cluster, j.Model.ClusterPrecision())
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}

@@ -76,16 +76,11 @@ func Model(j *job.Job, dataDir string) (*simmodel.Model, error) {
 
 // formats sets number formats and optimizers to those of a job.
 func formats(m *simmodel.Model, j *job.Job) {
-	m.Precisions = simmodel.Precisions{Compute: simmodel.FP32, Rows: simmodel.Format(j.Rows.Precision),
-		Activations: simmodel.Float32, Wire: simmodel.Float32, Gradients: simmodel.Float32}
+	m.Precisions = simmodel.Precisions{Compute: simmodel.Compute(j.Model.ClusterPrecision()),
+		Rows: simmodel.Format(j.Rows.Precision), Activations: simmodel.Float32, Wire: simmodel.Float32,
+		Gradients: simmodel.Float32}
 	if j.Wire.Precision != compress.FP32 {
 		m.Precisions.Wire = simmodel.Float16
-	}
-	switch j.Model.Precision {
-	case job.TF32:
-		m.Precisions.Compute = simmodel.TF32
-	case job.BF16:
-		m.Precisions.Compute = simmodel.Half
 	}
 	m.Optimizers = simmodel.Optimizers{Rows: simmodel.Optimizer(j.Rows.Optimizer.Kind),
 		Dense: simmodel.Optimizer(j.Model.Optimizer.Kind)}

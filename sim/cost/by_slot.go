@@ -2,7 +2,10 @@ package cost
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"tandem/algo/job"
 	"tandem/sim/device"
@@ -17,6 +20,66 @@ type GroupRows struct {
 	Rows, Created        float64
 	Width                int // pooled values of a sample
 	Winners              int // of these, maxima
+}
+
+// validateGroups reports the first number of a group that is out of range, a slot that is in two groups, and
+// the first number that the groups together do not have as the workload does. Sums are compared to a
+// millionth, as the groups can be expectations that were added in another order.
+func (w *Workload) validateGroups() error {
+	if len(w.Groups) == 0 {
+		return nil
+	}
+	known, sums := map[string]bool{}, GroupRows{}
+	for i := range w.Groups {
+		g := &w.Groups[i]
+		if err := g.validate(); err != nil {
+			return err
+		}
+		for _, slot := range g.Slots {
+			if known[slot] {
+				return fmt.Errorf("cost: workload: slot %s is in two feature groups", slot)
+			}
+			known[slot] = true
+		}
+		sums.Occurrences += g.Occurrences
+		sums.Weights += g.Weights
+		sums.Named += g.Named
+		sums.Rows += g.Rows
+		sums.Created += g.Created
+		sums.Winners += g.Winners
+	}
+	for _, x := range []struct {
+		what       string
+		sum, whole float64
+	}{{"slots", float64(len(known)), float64(w.Slots)}, {"ids a sample", sums.Occurrences, w.Occurrences},
+		{"weights a sample", sums.Weights, w.Weights}, {"named rows a sample", sums.Named, w.RowsNamed()},
+		{"rows", sums.Rows, w.Rows}, {"created rows", sums.Created, w.Created},
+		{"maxima a sample", float64(sums.Winners), float64(w.Winners)}} {
+		if !(math.Abs(x.sum-x.whole) <= 1e-6*x.whole) {
+			return fmt.Errorf("cost: workload: its feature groups have %v %s together, and the workload %v",
+				x.sum, x.what, x.whole)
+		}
+	}
+	return nil
+}
+
+// validate reports the first number that is out of range.
+func (g *GroupRows) validate() error {
+	name := strings.Join(g.Slots, ", ")
+	switch {
+	case len(g.Slots) == 0:
+		return errors.New("cost: workload: a feature group without slots")
+	case !(g.Occurrences >= 0) || !(g.Weights >= 0) || g.Weights > g.Occurrences || !(g.Named >= 0):
+		return fmt.Errorf("cost: workload: slots %s have %v ids a sample, %v with weights, which name %v "+
+			"rows; want 0 or more, and no more weights than ids", name, g.Occurrences, g.Weights, g.Named)
+	case !(g.Rows >= 0) || !(g.Created >= 0) || g.Distinct == nil:
+		return fmt.Errorf("cost: workload: slots %s have %v rows, %v of them created; want 0 or more, and a "+
+			"function of distinct rows", name, g.Rows, g.Created)
+	case g.Width < 0 || g.Winners < 0 || g.Winners > g.Width:
+		return fmt.Errorf("cost: workload: slots %s have %d pooled values a sample, %d of them maxima; want "+
+			"0 or more, and no more maxima", name, g.Width, g.Winners)
+	}
+	return nil
 }
 
 // none is the workload of no slot.

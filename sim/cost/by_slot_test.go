@@ -177,3 +177,41 @@ func TestWhatIsNeededWhereRowsDoNotFit(t *testing.T) {
 		t.Errorf("room for %d rows where 10 are allowed", got)
 	}
 }
+
+// The feature groups of a workload are in range, have each slot once, and have together what the workload
+// has.
+func TestGroupsAreCheckedBesideTheirWorkload(t *testing.T) {
+	_, _, w := inGroups(1)
+	if err := w.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for want, wrong := range map[string]func(g []GroupRows){
+		"a feature group without slots":         func(g []GroupRows) { g[0].Slots = nil },
+		"slot item is in two feature groups":    func(g []GroupRows) { g[0].Slots[0] = "item" },
+		"have 4 slots together, and":            func(g []GroupRows) { g[1].Slots = []string{"item", "b"} },
+		"slots tags have -1 ids a sample":       func(g []GroupRows) { g[2].Occurrences = -1 },
+		"user have 1 ids a sample, 2 with":      func(g []GroupRows) { g[0].Weights = 2 },
+		"which name NaN rows":                   func(g []GroupRows) { g[0].Named = math.NaN() },
+		"item have -1 rows, 1500 of":            func(g []GroupRows) { g[1].Rows = -1 },
+		"item have 1500 rows, -1 of":            func(g []GroupRows) { g[1].Created = -1 },
+		"and a function of distinct rows":       func(g []GroupRows) { g[1].Distinct = nil },
+		"have 16 pooled values a sample, 17 of": func(g []GroupRows) { g[2].Winners = 17 },
+		"have 7 ids a sample":                   func(g []GroupRows) { g[2].Occurrences, g[2].Named = 4, 4 },
+		"have 0.5 weights a sample together":    func(g []GroupRows) { g[2].Weights = 0.5 },
+		"have 7 named rows a sample together":   func(g []GroupRows) { g[2].Named = 4 },
+		"have 5001 rows together":               func(g []GroupRows) { g[2].Rows++ },
+		"have 4999 created rows together":       func(g []GroupRows) { g[2].Created-- },
+		"have 16 maxima a sample together":      func(g []GroupRows) { g[2].Winners = 16 },
+	} {
+		_, _, w := inGroups(1)
+		wrong(w.Groups)
+		if err := w.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	w.Groups = w.Groups[:2]
+	if err := w.Validate(); err == nil || !strings.Contains(err.Error(), "have 2 slots together, and the "+
+		"workload 3") {
+		t.Errorf("without a group: %v", err)
+	}
+}

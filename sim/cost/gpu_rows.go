@@ -284,7 +284,7 @@ func checkGPURows(r *Resolved, t *job.Job, w *Workload, m *Memory) error {
 			"rows.capacity = %d would fit%s", c.Needs(c.Most()), m.freeBytes(), m.GPUHas,
 			r.Devices[m.device].Name, beside, ErrGPUMemory, each, also)
 	}
-	// Without the data, as in a plan, it is not known how many of the ids occur.
+	// Where it is not known how many of the ids occur, made is 0.
 	if room := float64(ranks) * float64(c.Most()); made > room {
 		return fmt.Errorf("cost: the data have %.0f rows, and %d GPUs have room for %.0f: %w; raise "+
 			"rows.capacity or rows.memory, take more GPUs (roles.ranks), or "+fewer, made, ranks, room,

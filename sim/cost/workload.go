@@ -104,7 +104,7 @@ func (w *Workload) Validate() error {
 			return err
 		}
 	}
-	return nil
+	return w.validateGroups()
 }
 
 // BatchSize is the size of a batch in samples, ids, rows and bytes.

@@ -2,6 +2,8 @@ package device
 
 import (
 	"embed"
+	"slices"
+	"strings"
 
 	"tandem/sim/preset"
 )
@@ -20,6 +22,23 @@ var (
 func LoadAccelerator(name string) (*AcceleratorProfile, error) {
 	p := new(AcceleratorProfile)
 	return p, Accelerators.Load(name, p)
+}
+
+// AcceleratorOf returns the name of the built-in profile of a GPU by the name that its driver reports, or "".
+func AcceleratorOf(name string) string {
+	for _, maker := range []string{"NVIDIA ", "Tesla "} {
+		name = strings.TrimPrefix(name, maker)
+	}
+	switch name {
+	case "H100 80GB HBM3":
+		return "H100-SXM5"
+	case "H200":
+		return "H200-SXM"
+	}
+	if slices.Contains(Accelerators.Names(), name) {
+		return name
+	}
+	return ""
 }
 
 // LoadHost returns the host profile of a name.

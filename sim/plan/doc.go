@@ -15,6 +15,9 @@
 //   - k times the servers are at most k times as fast, but for a quarter. So large clusters are simulated
 //     only if they could be better than what is known.
 //
+// A space can leave slots of a job to PSs where its rows do not fit the GPUs (DivideSlots). Of several
+// divisions of a place, the fastest then counts.
+//
 // The front of cheapest and fastest is a series of searches, each for a cluster that is a tenth faster than
 // the one before, or more.
 package plan

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"tandem/algo/job"
 	"tandem/sim/cost"
@@ -39,7 +40,13 @@ type family struct {
 }
 
 // Space is the clusters that a search chooses from.
-type Space struct{ families []family }
+type Space struct {
+	families []family
+	// Of a space that leaves slots to PSs: see DivideSlots.
+	divides   bool
+	mu        sync.Mutex
+	divisions map[Place]*predict.Division // of the places that were simulated and have one
+}
 
 // NewSpace returns the clusters of an ask, and notes about those that are left out.
 func NewSpace(a Ask) (s *Space, notes []string, err error) {
@@ -163,8 +170,58 @@ func (s *Space) Hosts(family int) (counts [roles]int) {
 	return counts
 }
 
-// Job returns the job of a place.
-func (s *Space) Job(p Place) (*predict.Job, error) { return s.families[p.Family].job(p) }
+// Job returns the job of a place, with the rows of its slots where they were simulated.
+func (s *Space) Job(p Place) (*predict.Job, error) {
+	j, err := s.families[p.Family].job(p)
+	if d := s.Division(p); d != nil && err == nil {
+		j = d.Of(j)
+	}
+	return j, err
+}
+
+// DivideSlots lets the simulations that follow leave slots to PSs where the rows of a job do not fit the
+// GPUs, by predict.Divide.
+func (s *Space) DivideSlots() { s.divides, s.divisions = true, map[Place]*predict.Division{} }
+
+// Division returns which slots the simulation of a place has left to PSs; nil if none.
+func (s *Space) Division(p Place) *predict.Division {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.divisions[p]
+}
+
+// divisionsTried is the number of divisions of the slots of a job that are simulated for each place.
+const divisionsTried = 7
+
+// divide simulates the job of a place with slots left to PSs, and returns the throughput; 0 if no division
+// that is tried fits.
+func (s *Space) divide(p Place, j *predict.Job) (throughput float64, err error) {
+	d, err := predict.Divide(context.Background(), j, predict.Options{Workers: 1, Seed: Seed,
+		Divisions: divisionsTried})
+	if err != nil || d == nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.divisions[p] = d
+	return d.Rate, nil
+}
+
+// LacksGPUMemory reports whether the rows of a job fit the GPUs of none of the places that a search has
+// simulated and that have rows there.
+func (s *Space) LacksGPUMemory(known *Search) (lacks bool) {
+	for _, p := range known.order {
+		if s.families[p.Family].base.Hardware.System.Architecture != system.Roles {
+			continue
+		}
+		o := known.Known(p)
+		if o.Throughput > 0 {
+			return false
+		}
+		lacks = lacks || errors.Is(o.Refusal, cost.ErrGPUMemory)
+	}
+	return lacks
+}
 
 // PerHour implements Problem, without reading any profile again.
 func (s *Space) PerHour(p Place) float64 {
@@ -193,6 +250,11 @@ func (s *Space) Simulate(p Place) (Outcome, error) {
 		r, err = predict.Run(context.Background(), j, predict.Options{Workers: 1, Seed: Seed})
 		if err == nil {
 			return Outcome{Throughput: r.Mid.Throughput}, nil
+		}
+	}
+	if s.divides && errors.Is(err, cost.ErrGPUMemory) {
+		if rate, failed := s.divide(p, j); failed != nil || rate > 0 {
+			return Outcome{Throughput: rate}, failed
 		}
 	}
 	if predict.DoesNotFit(err) || errors.Is(err, predict.ErrChoice) {

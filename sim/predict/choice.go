@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,9 +39,10 @@ type Choice struct {
 	Precision                string // of matrix products: fp32, tf32 or half
 	// Hot says which rows every rank holds.
 	Hot job.Hot `yaml:"hot,omitempty"`
-	// OnGPU has the rows section of a job whose ranks have the rows on their accelerators, under a system of
-	// roles; nil: embedding PSs have them.
-	OnGPU  *job.Rows `yaml:"-"`
+	// File is a job with its workload and layout. Under a system of roles it is predicted as it is, apart
+	// from what is chosen here, and no model is needed; a mode or τ that is left out is its own. nil: the
+	// model says what is trained.
+	File   *Job `yaml:"-"`
 	Faults fault.Plan
 	Slow   fault.Slows `yaml:",omitempty"` // roles
 	// ModeSettings are settings of the mode, by their names, and Set parameters of the simulation. Set also
@@ -69,7 +71,7 @@ func New(c Choice) (j *Job, notes []string, err error) {
 
 // On returns the job of a choice on a cluster. The preset of the choice is not used.
 func (c Choice) On(section job.Cluster) (j *Job, notes []string, err error) {
-	if c.Own != nil {
+	if c.Own != nil || c.File != nil {
 		return c.With(section, c.Own)
 	}
 	if c.Model == "" {
@@ -85,8 +87,16 @@ func (c Choice) On(section job.Cluster) (j *Job, notes []string, err error) {
 	return c.With(section, m)
 }
 
-// With returns the job of a choice on a cluster, with a model in place of the profile that the choice names.
+// With returns the job of a choice on a cluster, with a model in place of the profile that the choice names;
+// nil if the choice has a File.
 func (c Choice) With(section job.Cluster, m *model.Model) (j *Job, notes []string, err error) {
+	precision := ""
+	switch {
+	case c.File != nil:
+		precision = c.File.Job.Model.ClusterPrecision()
+	case m != nil:
+		precision = string(m.Precisions.Compute)
+	}
 	j = &Job{Job: job.Default(), Model: m}
 	if c.Accelerator != "" {
 		section.SetAccelerator(c.Accelerator)
@@ -111,11 +121,21 @@ func (c Choice) With(section job.Cluster, m *model.Model) (j *Job, notes []strin
 		maps.Copy(set, c.Set)
 		section.Set = set
 	}
-	if j.Hardware, notes, err = cost.Load(&section, string(j.Model.Precisions.Compute)); err != nil {
+	if j.Hardware, notes, err = cost.Load(&section, precision); err != nil {
 		return nil, nil, err
 	}
-	j.Cluster, j.Name = j.Hardware.Cluster, j.Model.Name
-	if err := j.size(&c); err != nil {
+	j.Cluster = j.Hardware.Cluster
+	if c.File != nil && j.Hardware.System.Architecture == system.Roles {
+		if err := j.setFile(&c); err != nil {
+			return nil, nil, err
+		}
+		return j, notes, j.Check()
+	}
+	if m == nil {
+		return nil, nil, j.Check() // a step graph needs a model
+	}
+	j.Name = m.Name
+	if err := j.size(&c, m.GlobalBatch); err != nil {
 		return nil, nil, err
 	}
 	if err := j.train(&c); err != nil {
@@ -132,8 +152,41 @@ func (c Choice) With(section job.Cluster, m *model.Model) (j *Job, notes []strin
 	return j, notes, j.Check()
 }
 
-// size sets the number of accelerators and the batch.
-func (j *Job) size(c *Choice) error {
+// setFile makes the job that of the file of a choice, as far as the choice leaves it.
+func (j *Job) setFile(c *Choice) error {
+	own := c.File
+	if rows := own.Job.Rows.Precision; c.RowPrecision != "" && c.RowPrecision != rows {
+		return fmt.Errorf("%w: the job file has rows in %s, not in %s", ErrChoice, rows, c.RowPrecision)
+	}
+	each := max(1, own.Training.GlobalBatch/own.Roles.Ranks)
+	if err := j.size(c, func(gpus int) int { return each * gpus }); err != nil {
+		return err
+	}
+	sized := Sized(own.Job, cmp.Or(c.Mode, own.Training.Mode), j.Roles.Ranks, j.Training.GlobalBatch)
+	sized.Cluster, sized.Faults, sized.Slow = j.Cluster, c.Faults, c.Slow
+	if c.Staleness != nil {
+		sized.Training.Staleness = c.Staleness
+	}
+	if c.Hot.Any() {
+		sized.Rows.Hot = c.Hot
+	}
+	j.Job, j.Model, j.Workload, j.Layout = sized, nil, own.Workload, own.Layout
+	return nil
+}
+
+// Sized returns a job in a mode, on a number of accelerators and with a global batch, with groups for all of
+// them.
+func Sized(j job.Job, mode string, gpus, batch int) job.Job {
+	j = j.InMode(mode)
+	j.Roles.Ranks, j.Training.GlobalBatch = gpus, batch
+	for j.Training.Groups < gpus {
+		j.Training.Groups *= 2
+	}
+	return j
+}
+
+// size sets the number of accelerators and the batch, which without a choice is that of a function.
+func (j *Job) size(c *Choice, ofGPUs func(gpus int) int) error {
 	gpus := c.GPUs
 	if gpus == 0 {
 		gpus = max(1, j.Cluster.GPUs)
@@ -145,7 +198,7 @@ func (j *Job) size(c *Choice) error {
 	if gpus < 1 || gpus > most {
 		return fmt.Errorf("%w: %d GPUs; want 1 to %d", ErrChoice, gpus, most)
 	}
-	batch := j.Model.GlobalBatch(gpus)
+	batch := ofGPUs(gpus)
 	switch {
 	case c.GlobalBatch < 0 || c.BatchPerGPU < 0:
 		return fmt.Errorf("%w: a batch of %d samples; want at least 1", ErrChoice,
@@ -181,13 +234,6 @@ func (j *Job) train(c *Choice) error {
 		j.Wire.Precision = compress.FP16
 	}
 	j.Job.Rows.Hot = c.Hot
-	if c.OnGPU != nil && j.Hardware.System.Architecture == system.Roles {
-		if rows != model.Float32 {
-			return fmt.Errorf("%w: rows.placement = gpu keeps rows in fp32, not in %s", ErrChoice, rows)
-		}
-		j.Job.Rows, j.Job.Model.Device.CUDA = *c.OnGPU, true
-		j.Job.Model.Spec.EmbeddingDim = j.Model.Tables()[0].Dim // CUDA has rows of one length
-	}
 	j.Faults, j.Slow = c.Faults, c.Slow
 	staleness := stalenessDefault
 	if c.Staleness != nil {

@@ -28,8 +28,9 @@ type Division struct {
 	stale string // what to add where reads on PSs are stale
 }
 
-// The numbers of divisions that Divide simulates: at most divisionsMost, and on clusters of many ranks, whose
-// simulations take long, at most ranksTried ranks in all, but at least divisionsLeast divisions.
+// The numbers of divisions that Divide simulates: at most divisionsMost, unless its options have another
+// number, and on clusters of many ranks, whose simulations take long, at most ranksTried ranks in all, but at
+// least divisionsLeast divisions.
 const (
 	divisionsMost  = 31
 	divisionsLeast = 3
@@ -48,7 +49,7 @@ func Divide(ctx context.Context, j *Job, o Options) (*Division, error) {
 	if _, _, fits := j.divided(groups, indices(len(groups))); fits {
 		return nil, nil
 	}
-	most := min(max(ranksTried/j.Roles.Ranks, divisionsLeast), divisionsMost)
+	most := min(max(ranksTried/j.Roles.Ranks, divisionsLeast), cmp.Or(o.Divisions, divisionsMost))
 	divisions := divisionsOf(groups, most, func(onGPUs []int) bool {
 		_, _, fits := j.divided(groups, onGPUs)
 		return fits
@@ -85,6 +86,16 @@ func Divide(ctx context.Context, j *Job, o Options) (*Division, error) {
 	}
 	d.count(groups, divisions[fastest])
 	return d, nil
+}
+
+// Of returns a job with the rows of its slots where the division has them.
+func (d *Division) Of(j *Job) *Job {
+	divided := *j
+	divided.Job = j.WithSlotsOnPSs(d.OnPSs)
+	if d.Capacity > 0 {
+		divided.Job.Rows.Capacity, divided.Job.Rows.Memory = d.Capacity, 0
+	}
+	return &divided
 }
 
 // divided returns the job with the rows of some feature groups on GPUs and those of the others on PSs, and
@@ -186,24 +197,37 @@ func (d *Division) count(groups []cost.GroupRows, on []int) {
 	}
 }
 
-// String says what to set, and what is predicted of it.
-func (d *Division) String() string {
+// Setting says what to set for the division, and what is then on GPUs.
+func (d *Division) Setting() string {
 	leave := fmt.Sprintf("leave %s to PSs (placement: %s in data.slots)", strings.Join(d.OnPSs, ", "),
 		job.RowsOnPSs)
 	if d.Capacity > 0 {
 		leave += fmt.Sprintf(" and set rows.capacity to %d", d.Capacity)
 	}
-	leave += fmt.Sprintf(", for %.0f rows with %.0f %% of the reads on GPUs: %s samples/s", d.Rows,
-		100*d.Reads, rateText(d.Rate))
-	switch all := rateText(d.RateOnPSs); {
+	return leave + fmt.Sprintf(", for %.0f rows with %.0f %% of the reads on GPUs", d.Rows, 100*d.Reads)
+}
+
+// Instead says what is predicted where all rows are on PSs and, if that is faster, what to set for it.
+func (d *Division) Instead() string {
+	all := rateText(d.RateOnPSs) + " samples/s with all rows on PSs"
+	switch {
 	case d.RateOnPSs == 0:
-		return "by predicted rates, " + leave + "; the rows of all slots do not fit the PSs"
+		return "the rows of all slots do not fit the PSs"
 	case d.RateOnPSs >= d.Rate:
-		return fmt.Sprintf("by predicted rates, leave all rows to PSs (%s)%s: %s samples/s; the best with "+
-			"rows on GPUs is to %s", d.toPSs, d.stale, all, leave)
+		return fmt.Sprintf("%s (%s)%s, which is faster", all, d.toPSs, d.stale)
 	default:
-		return "by predicted rates, " + leave + "; with all rows on PSs" + d.stale + " " + all
+		return all + d.stale
 	}
+}
+
+// String says what to set, and what is predicted of it.
+func (d *Division) String() string {
+	leave := fmt.Sprintf("%s: %s samples/s", d.Setting(), rateText(d.Rate))
+	if d.RateOnPSs >= d.Rate {
+		return fmt.Sprintf("by predicted rates, leave all rows to PSs (%s)%s: %s samples/s; the best with "+
+			"rows on GPUs is to %s", d.toPSs, d.stale, rateText(d.RateOnPSs), leave)
+	}
+	return "by predicted rates, " + leave + "; " + d.Instead()
 }
 
 // rateText writes samples a second with three digits.

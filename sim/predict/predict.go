@@ -36,6 +36,8 @@ type Options struct {
 	Seed  uint64
 	// Steps is the number of measured steps; 0 chooses.
 	Steps int
+	// Divisions is the number of divisions of slots that Divide simulates at most; 0: 31.
+	Divisions int
 	// Workers is the number of simulations at once; 0: as many as there are cores.
 	Workers int
 	// Cluster are options of every simulated run; its seeds, steps and progress are not used.

@@ -20,6 +20,7 @@ import (
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 	"tandem/runtime/cuda"
+	"tandem/sim/device"
 )
 
 // New returns the experiment.
@@ -45,7 +46,8 @@ of matrix products. In each of --seeds rounds these take turns of --window:
               and with CUDA graphs; the faster of these two counts
 
 Then trainings on generated rows of the shape of Criteo's, with all roles in
-this process. Goals: at least 1.0 × the rate of eager PyTorch, 0.9 × that of
+this process, beside the rate that the simulator predicts from the profile of
+the GPU. Goals: at least 1.0 × the rate of eager PyTorch, 0.9 × that of
 torch.compile, and products that take 0.8 of the step. PyTorch's losses and
 gradients must be those of Tandem within a tolerance, or its times are left out.
 
@@ -93,6 +95,8 @@ type choice struct {
 	shrink     int
 	tables     int           // rows of the table of each slot; 0: no tables
 	window     time.Duration // 0: that of the plan
+	// accelerator is the profile for predictions; empty: the built-in one of the GPU.
+	accelerator string
 }
 
 // addFlags adds the flags.
@@ -108,6 +112,8 @@ func (c *choice) addFlags(flags *pflag.FlagSet) {
 		"experiment; goals are then not judged")
 	flags.IntVar(&c.tables, "tables", 0, "measure steps with a table of this many rows for each slot\nin "+
 		"GPU memory, instead of dense steps, as in --tables 1000000")
+	flags.StringVar(&c.accelerator, "accelerator", "", "predict trainings with this profile of the GPU, "+
+		"a name or\na file of cmd/sim calibrate (default: the built-in one\nof the GPU)")
 	flags.DurationVar(&c.window, "window", 0,
 		"set the least time of a turn (default 500ms; 200ms with --quick)")
 }
@@ -123,14 +129,17 @@ const (
 
 // plan is everything that is fixed before the first measurement.
 type plan struct {
-	Seed     uint64        `yaml:"seed"`
-	Device   string        `yaml:"device"`
-	Rounds   int           `yaml:"rounds"`
-	Window   time.Duration `yaml:"window"`
-	Shrink   int           `yaml:"shrink"`
-	Tables   int           `yaml:"tables,omitempty"` // of all cases
-	Cases    []testCase    `yaml:"cases"`
-	Training trainingPlan  `yaml:"training"`
+	Seed   uint64        `yaml:"seed"`
+	Device string        `yaml:"device"`
+	Rounds int           `yaml:"rounds"`
+	Window time.Duration `yaml:"window"`
+	Shrink int           `yaml:"shrink"`
+	Tables int           `yaml:"tables,omitempty"` // of all cases
+	// Accelerator is the profile for predictions; empty: the built-in one of the GPU.
+	Accelerator string `yaml:"accelerator,omitempty"`
+
+	Cases    []testCase   `yaml:"cases"`
+	Training trainingPlan `yaml:"training"`
 	ordinal  int
 }
 
@@ -162,9 +171,9 @@ const (
 
 // plan returns the plan of the quick or the full version, as the flags change it.
 func (c *choice) plan(o report.Options) (*plan, error) {
-	device, err := job.ParseDevice(c.device)
+	chosen, err := job.ParseDevice(c.device)
 	switch {
-	case err != nil || len(device.Ordinals) != 1:
+	case err != nil || len(chosen.Ordinals) != 1:
 		return nil, cli.UsageError("name one GPU, as in --device cuda:0", "--device %s", c.device)
 	case c.shrink < 1 || c.shrink > shrinkMax:
 		return nil, cli.UsageError(fmt.Sprintf("want 1 to %d", shrinkMax), "--shrink %d", c.shrink)
@@ -173,8 +182,14 @@ func (c *choice) plan(o report.Options) (*plan, error) {
 	case c.window < 0:
 		return nil, cli.UsageError("want a time such as 500ms", "--window %v", c.window)
 	}
+	if c.accelerator != "" {
+		if _, err := device.LoadAccelerator(c.accelerator); err != nil {
+			return nil, &cli.Error{Err: fmt.Errorf("--accelerator: %w", err), Usage: true,
+				Hint: "go run ./cmd/sim presets list has the names"}
+		}
+	}
 	p := &plan{Seed: o.Seed, Device: c.device, Rounds: o.Seeds, Window: 500 * time.Millisecond,
-		Shrink: c.shrink, Tables: c.tables, ordinal: device.Ordinals[0]}
+		Shrink: c.shrink, Tables: c.tables, Accelerator: c.accelerator, ordinal: chosen.Ordinals[0]}
 	networks, batches, precisions := networks(c.shrink), []int{512, 4096, 32_768}, job.DensePrecisions()
 	if o.Quick {
 		p.Window, batches, precisions = 200*time.Millisecond, []int{4096}, []string{job.TF32}

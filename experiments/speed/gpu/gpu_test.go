@@ -101,6 +101,7 @@ func TestFlags(t *testing.T) {
 		"--shrink 0":            "--shrink 0",
 		"--tables -1":           "--tables -1",
 		"--window -1s":          "--window -1s",
+		"--accelerator H20":     `--accelerator: unknown profile "H20"; the nearest is "H200-SXM"`,
 		"--batches 512,1048577": "--batches 1048577",
 	} {
 		_, err := planned(t, report.Options{Seeds: 2}, strings.Fields(args)...)
@@ -157,7 +158,8 @@ func TestOnTheSoftwareGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkFolder(t, r, folder, "Not compared", "No PyTorch: there is no Python interpreter")
+	checkFolder(t, r, folder, "Not compared", "No PyTorch: there is no Python interpreter",
+		"No predictions: no built-in profile is that of this GPU")
 	kept, err := os.ReadFile(filepath.Join(folder, "cases.jsonl"))
 	if err != nil || strings.Count(string(kept), "\n") != 3 {
 		t.Errorf("%s\nerror %v, want a line for each case", kept, err)
@@ -182,7 +184,7 @@ func TestOnTheSoftwareGPU(t *testing.T) {
 // With tables, too: their rows are on the GPU in steps and in trainings.
 func TestTablesOnTheSoftwareGPU(t *testing.T) {
 	e, folder := onSoftware(t, "--networks", "dlrm", "--batches", "4", "--precisions", "fp32", "--shrink",
-		"128", "--window", "1ns", "--tables", "40"), t.TempDir()
+		"128", "--window", "1ns", "--tables", "40", "--accelerator", "H200-SXM"), t.TempDir()
 	softgpu.Set(t, "TANDEM_SOFTGPU_DEVICES", "3")
 	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
@@ -193,7 +195,8 @@ func TestTablesOnTheSoftwareGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, words := range []string{"table of 40 rows for each slot", "│ DLRM    │     4 │",
-		"│ DLRM    │     4 │ fp32 │    2 │"} {
+		"│ DLRM    │     4 │ fp32 │    2 │", "Predictions are not judged: the software GPU",
+		"with the profile H200-SXM"} {
 		if !strings.Contains(out.String(), words) || strings.Contains(out.String(), "Not measured") {
 			t.Errorf("no %q in\n%s", words, &out)
 		}
@@ -202,6 +205,12 @@ func TestTablesOnTheSoftwareGPU(t *testing.T) {
 	if s := one.Seconds[tablesSide]; len(s) != 2 || !(s[0] > 0) || len(one.Training) != 2 ||
 		one.Seconds[stepSide] != nil {
 		t.Errorf("steps %v, trainings %v", one.Seconds, one.Training)
+	}
+	for _, gpus := range []int{1, 2} {
+		p := one.Predicted[gpus]
+		if p == nil || !(p.Low > 0 && p.Low <= p.Rate && p.Rate <= p.High) || p.BoundBy == "" {
+			t.Errorf("%d GPUs: prediction %+v", gpus, p)
+		}
 	}
 	if len(one.Shared) != 1 || len(one.Shared[2]) != 2 || !(one.Shared[2][0] > 0) {
 		t.Errorf("trainings on several GPUs: %v; want two on 2 of 3", one.Shared)
@@ -490,7 +499,8 @@ func TestTablesFit(t *testing.T) {
 	for i, seconds := range [][]float64{{0.00123, 0.00124, 0.00125}, {0.312, 0.313, 0.315}} {
 		r := &result{testCase: testCase{Network: networks(1)[2], Batch: 32_768, Precision: job.BF16},
 			Machine: machine{GPU: "cuda:0 (NVIDIA H100 80GB HBM3, 79.1GiB)", PyTorch: &pytorch.About{}},
-			Seconds: map[string][]float64{}, Training: []float64{123_456, 123_567, 124_000}}
+			Seconds: map[string][]float64{}, Training: []float64{123_456, 123_567, 124_000},
+			Predicted: map[int]*prediction{1: {Rate: 1.2e6, Low: 1.1e5, High: 1.3e6}}}
 		for _, side := range []string{stepSide, samplesSide, hostSumsSide, productsSide, eager, compiled} {
 			r.Seconds[side] = seconds
 		}
@@ -550,5 +560,39 @@ func TestCompareFindsDifferences(t *testing.T) {
 				t.Errorf("%s differs by %v: %s", name, by, a)
 			}
 		}
+	}
+}
+
+// A prediction holds if the measured rate is in its interval, and is good if it is within 15 %; one that
+// could not be made is named. On the software GPU, none is judged.
+func TestPredictionsAreJudgedByTheirIntervals(t *testing.T) {
+	r := &result{testCase: testCase{Network: networks(1)[1], Batch: 32_768, Precision: job.BF16, Tables: 1},
+		Machine:  machine{GPU: "cuda:0 (NVIDIA H200, 139.8GiB)"},
+		Training: []float64{900e3, 1000e3, 1100e3},
+		Shared:   map[int][]float64{2: {1500e3}, 4: {1e6}, 8: {1e6}, 16: {2e6}},
+		Predicted: map[int]*prediction{1: {Rate: 860e3, Low: 800e3, High: 1200e3},
+			2: {Rate: 1000e3, Low: 900e3, High: 1500e3},
+			4: {Rate: 1100e3, Low: 1050e3, High: 1200e3, BoundBy: "EW cores"}, 8: {Error: "too large"},
+			16: {Rate: 1000e3, Low: 900e3, High: 1999e3, BoundBy: "accelerator"}}}
+	p := &plan{Rounds: 3, Tables: 1}
+	got := p.report([]*result{r})
+	want := []string{"2 of 4 trainings are in the interval of their prediction, and 1 within 15 % of it.",
+		"Not predicted: DLRM, batch 32768, bf16, tables of 1 rows on 4 GPUs: 1000 k samples/s, predicted " +
+			"1100 (1050 to 1200), bound by EW cores.",
+		"Not predicted: DLRM, batch 32768, bf16, tables of 1 rows on 16 GPUs: 2000 k samples/s, predicted " +
+			"1000 (900 to 1999), bound by accelerator.",
+		"Not predicted: DLRM, batch 32768, bf16, tables of 1 rows on 8 GPUs: too large."}
+	if !slices.Equal(got.Findings, want) {
+		t.Errorf("findings %q, want %q", got.Findings, want)
+	}
+	table := got.Tables[len(got.Tables)-1]
+	if row := strings.Join(table.Rows[1], " "); len(table.Rows) != 4 ||
+		row != "DLRM 32,768 bf16 2 1500 1000 900–1500 1.50 yes" {
+		t.Errorf("%d rows, %s", len(table.Rows), row)
+	}
+	r.Machine.GPU = "cuda:0 (Tandem software GPU, 1GiB)"
+	if got := p.report([]*result{r}); !strings.HasPrefix(got.Findings[0], "Predictions are not judged") ||
+		got.Tables[len(got.Tables)-1].Rows[0][8] != "–" {
+		t.Errorf("on software: %q", got.Findings)
 	}
 }

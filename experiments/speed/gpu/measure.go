@@ -57,6 +57,8 @@ type result struct {
 	Training []float64 `json:"training_samples_per_s"`
 	// Shared is the same of trainings whose rows are on several GPUs together, by their number.
 	Shared map[int][]float64 `json:"shared_training_samples_per_s,omitempty"`
+	// Predicted has the predictions of the trainings, by the number of GPUs; nil without a profile of these.
+	Predicted map[int]*prediction `json:"predicted,omitempty"`
 	// Error says why the case was not measured, for example because it does not fit on the GPU.
 	Error string `json:"error,omitempty"`
 }

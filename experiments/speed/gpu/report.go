@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -102,7 +103,11 @@ func (p *plan) tables(results []*result) []cli.Table {
 		add(trainings, trained.Times(1e-3).Text(report.Three), report.Three(alone/1e3),
 			percent(trained.Median/alone))
 	}
-	return []cli.Table{*times, *ratios, *copies, *trainings}
+	tables := []cli.Table{*times, *ratios, *copies, *trainings}
+	if predicted := predictedTrainings(results); len(predicted) > 0 {
+		tables = append(tables, predictedTable(predicted))
+	}
+	return tables
 }
 
 // notHidden returns the share of a side's step that is not hidden behind the step without copies, the
@@ -138,6 +143,7 @@ func (p *plan) findings(results []*result) (sentences []string) {
 	} else {
 		sentences = goals(results)
 	}
+	sentences = append(sentences, judgePredictions(predictedTrainings(results))...)
 	return append(sentences, p.failures(results)...)
 }
 
@@ -146,6 +152,11 @@ func (p *plan) failures(results []*result) (sentences []string) {
 	for _, r := range results {
 		if r.Error != "" {
 			sentences = append(sentences, fmt.Sprintf("Not measured: %s: %s.", r, r.Error))
+		}
+		for _, n := range slices.Sorted(maps.Keys(r.Predicted)) {
+			if why := r.Predicted[n].Error; why != "" {
+				sentences = append(sentences, fmt.Sprintf("Not predicted: %s on %d GPUs: %s.", r, n, why))
+			}
 		}
 		for _, way := range []string{eager, compiled, compiledGraphs} {
 			what := fmt.Sprintf("Not compared: %s, PyTorch %s: ", r, way)
@@ -215,6 +226,7 @@ func (p *plan) notes(results []*result) (notes []string) {
 			"of parameters stay on the GPU, as those of one rank do; the time includes the start of the "+
 			"roles.",
 			p.Training.Steps))
+	notes = append(notes, predictionNotes(results)...)
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "quartiles")...)
 }
 

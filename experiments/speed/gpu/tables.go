@@ -246,7 +246,12 @@ func (p *plan) tableReport(results []*result) *report.Report {
 	if shared := sharedTable(results); len(shared.Rows) > 0 {
 		tables = append(tables, shared)
 	}
-	return &report.Report{Findings: p.failures(results), Notes: notes, Tables: tables}
+	predicted := predictedTrainings(results)
+	if len(predicted) > 0 {
+		tables = append(tables, predictedTable(predicted))
+	}
+	return &report.Report{Findings: append(judgePredictions(predicted), p.failures(results)...),
+		Notes: append(notes, predictionNotes(results)...), Tables: tables}
 }
 
 // sharedTable has the trainings whose rows are on several GPUs together, beside those on one.

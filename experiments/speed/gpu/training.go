@@ -53,7 +53,7 @@ func (m *measurement) train(ctx context.Context, r *result) (err error) {
 	j.Training.Epochs = 1
 	j.Roles.Ranks, j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = 1, m.EmbeddingWorkers, m.EmbeddingPSs
 	r.placeRows(&j)
-	if r.Training, err = m.trainings(ctx, j, &data); err != nil || r.Tables == 0 {
+	if r.Training, err = m.trainings(ctx, r, j, &data); err != nil || r.Tables == 0 {
 		return err
 	}
 	return m.trainShared(ctx, r, j, &data)
@@ -75,7 +75,7 @@ func (m *measurement) trainShared(ctx context.Context, r *result, j job.Job, dat
 		for i := range n {
 			j.Model.Device.Ordinals = append(j.Model.Device.Ordinals, devices[i].Ordinal)
 		}
-		rates, err := m.trainings(ctx, j, data)
+		rates, err := m.trainings(ctx, r, j, data)
 		if err != nil {
 			return err
 		}
@@ -87,8 +87,8 @@ func (m *measurement) trainShared(ctx context.Context, r *result, j job.Job, dat
 	return nil
 }
 
-// trainings measures trainings of a job, in samples per second.
-func (m *measurement) trainings(ctx context.Context, j job.Job, data *datasets.Dataset,
+// trainings measures trainings of a job of a case, in samples per second, and predicts them.
+func (m *measurement) trainings(ctx context.Context, r *result, j job.Job, data *datasets.Dataset,
 ) (rates []float64, err error) {
 	once, err := m.trainOnce(ctx, j, data) // the first opens libraries and shows the time of an epoch
 	if err != nil {
@@ -102,7 +102,14 @@ func (m *measurement) trainings(ctx context.Context, j job.Job, data *datasets.D
 		}
 		rates = append(rates, float64(trained.Samples)/trained.Wall.Seconds())
 	}
-	return rates, nil
+	p, err := m.predict(ctx, j, data)
+	if p != nil {
+		if r.Predicted == nil {
+			r.Predicted = map[int]*prediction{}
+		}
+		r.Predicted[j.Roles.Ranks] = p
+	}
+	return rates, err
 }
 
 // trainOnce trains a new model.
