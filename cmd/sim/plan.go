@@ -212,15 +212,13 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 	if err := checkNewFile("--report", d.planning.page); err != nil {
 		return err
 	}
-	found, err := d.searchFront(progress)
-	if err == nil && d.space.LacksGPUMemory(d.search) {
-		d.space.DivideSlots()
-		found, err = d.searchFront(progress)
-	}
+	d.search = &plan.Search{Problem: weighted{d.space, d.curve}}
+	d.search.After = func(simulated int) { progress.Show(simulated, simulated+1, "clusters") }
+	found, fastest, err := d.search.Front(d.need, d.cost())
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 || d.budget > 0 && found[0].Cost > d.budget {
+	if d.fastest = fastest; len(found) == 0 || d.budget > 0 && found[0].Cost > d.budget {
 		return d.infeasible(found)
 	}
 	if err := d.predictFront(found, progress); err != nil {
@@ -256,14 +254,6 @@ func (d *planned) notesOfGPURows() (notes []string) {
 		}
 	}
 	return notes
-}
-
-// searchFront searches all clusters.
-func (d *planned) searchFront(progress *cli.Progress) (found []*plan.Found, err error) {
-	d.search = &plan.Search{Problem: weighted{d.space, d.curve}}
-	d.search.After = func(simulated int) { progress.Show(simulated, simulated+1, "clusters") }
-	found, d.fastest, err = d.search.Front(d.need, d.cost())
-	return found, err
 }
 
 // weighted is a space whose throughputs count samples of the mode that needs the fewest for an AUC.
@@ -615,8 +605,12 @@ func (d *planned) commandOf() string {
 	if d.rowPrecision != "" {
 		words += " --row-precision " + d.rowPrecision
 	}
-	if d.front[0].whole.Mid.Roles != nil { // in sync, it is the number of batches that are fetched ahead
-		words += fmt.Sprintf(" --staleness %d", d.planning.staleness)
+	if d.front[0].whole.Mid.Roles != nil {
+		if rule, err := d.front[0].job.Rule(); err == nil && rule.InStep() {
+			words += fmt.Sprintf(" --prefetch %d", d.planning.staleness+1) // no row is stale
+		} else {
+			words += fmt.Sprintf(" --staleness %d", d.planning.staleness)
+		}
 	}
 	return words + fmt.Sprintf(" --samples %d", d.samples)
 }

@@ -165,8 +165,8 @@ func (d *planned) divisions() (texts []string) {
 		}
 	}
 	if len(texts) > 0 {
-		texts = slices.Insert(texts, 0, "The rows that the job has on GPUs fit those of none of the "+
-			"clusters with PSs, so slots are left to PSs, by predicted rates:")
+		texts = slices.Insert(texts, 0, "Where the rows that the job has on GPUs do not fit them, slots are "+
+			"left to PSs, by predicted rates:")
 	}
 	return texts
 }

@@ -27,6 +27,9 @@ type Place struct {
 type Outcome struct {
 	Throughput float64 // samples a second; 0 if the job does not fit
 	Refusal    error   // why it does not fit
+	// Short says that rows lie in slower memory than that of accelerators, for want of it. More servers have
+	// more of it, so they may be faster by more than their number.
+	Short bool
 }
 
 // Problem is what a search has to know.
@@ -247,8 +250,8 @@ func (r *run) branch(b *box) {
 		}
 	}
 	if b.root {
-		rate := math.Inf(1) // what does not fit few servers may fit more
-		if o.Throughput > 0 {
+		rate := math.Inf(1) // what does not fit few servers, or their accelerators, may fit more
+		if o.Throughput > 0 && !o.Short {
 			rate = o.Throughput / float64(r.Servers(b.high.Family)[b.high.Servers])
 		}
 		r.pushServers(b.high.Family, b.high.Servers+1, rate)

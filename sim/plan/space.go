@@ -11,6 +11,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/sim/cost"
+	"tandem/sim/graph"
 	"tandem/sim/predict"
 	"tandem/sim/system"
 )
@@ -41,16 +42,14 @@ type family struct {
 
 // Space is the clusters that a search chooses from.
 type Space struct {
-	families []family
-	// Of a space that leaves slots to PSs: see DivideSlots.
-	divides   bool
+	families  []family
 	mu        sync.Mutex
-	divisions map[Place]*predict.Division // of the places that were simulated and have one
+	divisions map[Place]*predict.Division // of the places whose job leaves slots to PSs
 }
 
 // NewSpace returns the clusters of an ask, and notes about those that are left out.
 func NewSpace(a Ask) (s *Space, notes []string, err error) {
-	s = &Space{}
+	s = &Space{divisions: map[Place]*predict.Division{}}
 	for _, name := range a.Presets {
 		section, err := job.LoadCluster(name)
 		if err != nil {
@@ -179,10 +178,6 @@ func (s *Space) Job(p Place) (*predict.Job, error) {
 	return j, err
 }
 
-// DivideSlots lets the simulations that follow leave slots to PSs where the rows of a job do not fit the
-// GPUs, by predict.Divide.
-func (s *Space) DivideSlots() { s.divides, s.divisions = true, map[Place]*predict.Division{} }
-
 // Division returns which slots the simulation of a place has left to PSs; nil if none.
 func (s *Space) Division(p Place) *predict.Division {
 	s.mu.Lock()
@@ -205,22 +200,6 @@ func (s *Space) divide(p Place, j *predict.Job) (throughput float64, err error) 
 	defer s.mu.Unlock()
 	s.divisions[p] = d
 	return d.Rate, nil
-}
-
-// LacksGPUMemory reports whether the rows of a job fit the GPUs of none of the places that a search has
-// simulated and that have rows there.
-func (s *Space) LacksGPUMemory(known *Search) (lacks bool) {
-	for _, p := range known.order {
-		if s.families[p.Family].base.Hardware.System.Architecture != system.Roles {
-			continue
-		}
-		o := known.Known(p)
-		if o.Throughput > 0 {
-			return false
-		}
-		lacks = lacks || errors.Is(o.Refusal, cost.ErrGPUMemory)
-	}
-	return lacks
 }
 
 // PerHour implements Problem, without reading any profile again.
@@ -249,12 +228,14 @@ func (s *Space) Simulate(p Place) (Outcome, error) {
 		var r *predict.Prediction
 		r, err = predict.Run(context.Background(), j, predict.Options{Workers: 1, Seed: Seed})
 		if err == nil {
-			return Outcome{Throughput: r.Mid.Throughput}, nil
+			short := r.Mid.Graph != nil && slices.ContainsFunc(r.Mid.Graph.Placement,
+				func(s graph.Shard) bool { return s.Tier != graph.HBM })
+			return Outcome{Throughput: r.Mid.Throughput, Short: short}, nil
 		}
 	}
-	if s.divides && errors.Is(err, cost.ErrGPUMemory) {
+	if errors.Is(err, cost.ErrGPUMemory) && j.HasRowsOnGPU() {
 		if rate, failed := s.divide(p, j); failed != nil || rate > 0 {
-			return Outcome{Throughput: rate}, failed
+			return Outcome{Throughput: rate, Short: true}, failed
 		}
 	}
 	if predict.DoesNotFit(err) || errors.Is(err, predict.ErrChoice) {
