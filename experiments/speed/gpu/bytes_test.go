@@ -1,0 +1,120 @@
+package gpu
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/experiments/internal/pytorch"
+	"tandem/experiments/internal/report"
+	"tandem/runtime/cuda/engine"
+	"tandem/runtime/cuda/kernels"
+	"tandem/runtime/cuda/softgpu"
+)
+
+var long = flag.Bool("long", false, "count the bytes of the tower, too: a minute")
+
+// product is the name of all matrix products together.
+const product = "product"
+
+// movedBy returns what the launches of one step move, by kernel. Gradients stay on the GPU.
+func movedBy(t *testing.T, c testCase) map[string]softgpu.Moved {
+	t.Helper()
+	in, err := newInputs(c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := new(plan).job(c.Precision)
+	g, err := engine.Open(softgpu.Libraries(t), &j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newReplica(g, in, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]softgpu.Moved{}
+	add := func(sign int64) {
+		for _, name := range append(slices.Clone(kernels.Names()), product) {
+			m, now := all[name], softgpu.MovedBy(t, name)
+			all[name] = softgpu.Moved{Launches: m.Launches + sign*now.Launches, Read: m.Read + sign*now.Read,
+				Written: m.Written + sign*now.Written}
+		}
+	}
+	add(-1)
+	if err := r.step(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	add(1)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// total returns the launches of a step and the bytes that they read and write.
+func total(of map[string]softgpu.Moved) (launches, bytes int64) {
+	for _, m := range of {
+		launches, bytes = launches+m.Launches, bytes+m.Read+m.Written
+	}
+	return launches, bytes
+}
+
+// The page has what a step launches, and what its launches read and write, as the software GPU counts both.
+// They move a multiple of the number of samples, in chunks of 256, and something for the parameters: so steps
+// of 512 and 1,024 samples say what one of 32,768 moves.
+func TestPageHasTheBytesOfAStep(t *testing.T) {
+	softgpu.Open(t, 1)
+	softgpu.Set(t, "TANDEM_SOFTGPU_MOVED", "1")
+	networks := []*pytorch.Network{pytorch.DLRM()}
+	if *long {
+		networks = append(networks, pytorch.Tower())
+	}
+	var rows []string
+	for _, n := range networks {
+		for _, precision := range []string{job.FP32, job.BF16} {
+			row, bytes := fmt.Sprintf("| %s | %s |", n.Name, precision), [2]float64{}
+			for i, samples := range []int{512, 1024} {
+				c := testCase{Network: n, Batch: samples, Precision: precision}
+				launches, moved := total(movedBy(t, c))
+				if bytes[i] = float64(moved); i == 0 {
+					row += fmt.Sprintf(" %d | %s |", launches, report.Three(bytes[i]/1e6))
+				}
+			}
+			rows = append(rows, row+fmt.Sprintf(" %s |",
+				report.Three((bytes[0]+(bytes[1]-bytes[0])/512*(32_768-512))/1e6)))
+		}
+	}
+	contains(t, "gpu.md", rows...)
+}
+
+// In bf16, a value of a hidden layer costs half the bytes that it costs in fp32: 4 for ReLU, and 6 for its
+// gradient with the sums that are the gradient of the bias. No value between two products is converted.
+func TestHiddenValuesMoveHalfTheBytesInBF16(t *testing.T) {
+	softgpu.Open(t, 1)
+	softgpu.Set(t, "TANDEM_SOFTGPU_MOVED", "1")
+	n := pytorch.Tower()
+	hidden, samples := int64(0), int64(1024)
+	for i := range n.Top {
+		n.Top[i] /= 16
+		hidden += int64(n.Top[i])
+	}
+	got := movedBy(t, testCase{Network: n, Batch: int(samples), Precision: job.BF16})
+	for name, most := range map[string]int64{"relu_bf16": 4 * hidden, "relu_backward_sums_bf16": 6 * hidden} {
+		m := got[name]
+		// Pages at the ends of matrices count as a whole, and so do partial sums.
+		moved, most := m.Read+m.Written, 1.1*float64(most*samples)
+		if m.Launches == 0 || float64(moved) > most {
+			t.Errorf("%s moves %d bytes in %d launches, want at most %.0f", name, moved, m.Launches, most)
+		}
+	}
+	// The parameters, embeddings, numbers, and the gradients of the logits.
+	if m := got["to_bf16"]; m.Launches != 4 {
+		t.Errorf("%d conversions to bf16, want 4", m.Launches)
+	}
+}
