@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/algo/exec/exectest"
@@ -119,6 +120,42 @@ func TestSyncInBF16HasTheSameBitsOnAnyNumberOfDevices(t *testing.T) {
 		}
 		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
 			t.Errorf("%d ranks on %d devices have other bits than one on one", on[0], on[1])
+		}
+	}
+}
+
+// Where the library adds no bias to a product, a kernel does, and the user reads of it once. In fp32 that is
+// the same sum. In bf16 it is rounded once more, by up to 2⁻⁹ of it.
+func TestABiasIsAddedApartWhereTheLibraryAddsNone(t *testing.T) {
+	optimizer := opt.DefaultDense()
+	for precision, most := range map[string]float64{job.FP32: 0, job.BF16: 0.15} {
+		n := networkNamed(t, "dlrm")
+		var all []seen
+		for _, without := range []string{"", "1"} {
+			softgpu.Set(t, "TANDEM_SOFTGPU_NO_BIAS", without)
+			g, notes := openIn(t, precision), 0
+			want := "adds no bias to a product of 300×2 by 2×4 in " + precision
+			g.Note = func(line string) {
+				if notes++; !strings.Contains(line, want) {
+					t.Errorf("says %s", line)
+				}
+			}
+			device, _, l := pair(t, g, n, &optimizer, precision, 2, 300)
+			part, pooled := inputs(rand.New(rand.NewPCG(1, 2)), l, []int{300, 299})
+			for range 3 {
+				all = append(all, run(t, device, part, pooled))
+			}
+			if notes != len(without) {
+				t.Errorf("%s: said %d times", precision, notes)
+			}
+		}
+		with, without := all[0], all[len(all)-1]
+		if off := apart(without.gradients.Values, with.gradients.Values); off > most ||
+			math.Abs(with.loss-without.loss) > 1e-3*most*with.loss {
+			t.Errorf("%s: the gradient differs by %v, the loss by %v", precision, off, with.loss-without.loss)
+		}
+		if precision == job.BF16 && without.loss == with.loss {
+			t.Errorf("the same bits: the bias was not added apart")
 		}
 	}
 }

@@ -30,6 +30,9 @@
 // stays fp32: parameters, their gradients, inputs, logits, and what a batch norm normalizes. Products need a
 // bf16 copy of the parameters, which is made once a step.
 //
+// A product adds the bias of its layer. If cuBLASLt has no algorithm for that, a kernel adds it, and the user
+// reads of it once.
+//
 // # Rows
 //
 // With rows.placement: gpu a replica holds embedding rows, too (rows, occurrences): all of them, if there is

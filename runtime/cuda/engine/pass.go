@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"tandem/algo/numeric/model"
@@ -65,7 +67,7 @@ type shared struct {
 	partial  [2]cuda.Address // partial sums of columns
 	memory   *memory
 	blas     *cuda.BLAS // its products follow each other on the compute stream
-	plans    map[cuda.Product]*cuda.Plan
+	plans    map[cuda.Product]planned
 	// multiplied are the products of the latest step that was not launched as graphs.
 	multiplied []Multiplication
 	err        error
@@ -344,16 +346,10 @@ func (p *pass) multiply(shape cuda.Product, a, b matrix, c result, bias int, fre
 	shape.Alignment = alignmentOf(p.operands.Bytes()*a.offset, p.operands.Bytes()*b.offset,
 		int(c.at%alignment))
 	shape.Bias = bias >= 0
-	plan := p.plans[shape]
-	if plan == nil && p.err == nil {
-		if plan, p.err = p.blas.Plan(shape); p.err == nil {
-			p.plans[shape] = plan
-			p.memory.closers = append(p.memory.closers, plan)
-		}
-	}
+	plan := p.plan(shape)
 	p.multiplied = append(p.multiplied, Multiplication{Product: shape, Adds: !fresh})
 	from, by, added := p.operand(a), p.operand(b), cuda.Address(0)
-	if shape.Bias {
+	if shape.Bias && !plan.apart {
 		added = p.biasOf(bias, c.kind)
 	}
 	if p.err == nil {
@@ -361,8 +357,44 @@ func (p *pass) multiply(shape cuda.Product, a, b matrix, c result, bias int, fre
 		if fresh {
 			beta = 0
 		}
-		p.err = p.compute.Multiply(plan, from, by, c.at, added, 1, beta)
+		p.err = p.compute.Multiply(plan.Plan, from, by, c.at, added, 1, beta)
 	}
+	if plan.apart {
+		kernel := "add_bias"
+		if c.kind == cuda.BF16 {
+			kernel = "add_bias_bf16"
+		}
+		p.each(kernel, shape.Rows*shape.Columns, cuda.Pointer(c.at), cuda.Pointer(p.weight(bias)),
+			cuda.Int(shape.Rows), cuda.Int(shape.Columns))
+	}
+}
+
+// planned is a product with the algorithm that the library has for it.
+type planned struct {
+	*cuda.Plan
+	apart bool // a kernel behind the product adds its bias
+}
+
+// plan returns the plan of a product, without its bias if the library has no algorithm with it.
+func (p *pass) plan(shape cuda.Product) (found planned) {
+	found, ok := p.plans[shape]
+	if ok || p.err != nil {
+		return found
+	}
+	key := shape
+	found.Plan, p.err = p.blas.Plan(shape)
+	if shape.Bias && errors.Is(p.err, cuda.ErrNoAlgorithm) {
+		shape.Bias, found.apart = false, true
+		if found.Plan, p.err = p.blas.Plan(shape); p.err == nil {
+			p.device.note(fmt.Sprintf("cuda:%d: cuBLASLt adds no bias to a product of %v: kernels add "+
+				"biases apart, which is slower", p.device.Info().Ordinal, shape))
+		}
+	}
+	if p.err == nil {
+		p.plans[key] = found
+		p.memory.closers = append(p.memory.closers, found.Plan)
+	}
+	return found
 }
 
 // biasOf returns where a bias lies in the type of the result to which it is added, as the library wants it.

@@ -64,6 +64,20 @@ extern "C" __global__ void relu_backward_bf16(eight* grad, const eight* out, lon
 	}
 }
 
+// A vector is added to each row, where the library cannot do that as part of a product.
+template <class T>
+__device__ void add_bias_of(T* x, const float* bias, long long rows, int cols) {
+	EACH(i, rows * cols) keep(&x[i], value_of(x[i]) + bias[i % cols]);
+}
+
+extern "C" __global__ void add_bias(float* x, const float* bias, long long rows, int cols) {
+	add_bias_of(x, bias, rows, cols);
+}
+
+extern "C" __global__ void add_bias_bf16(bf16* x, const float* bias, long long rows, int cols) {
+	add_bias_of(x, bias, rows, cols);
+}
+
 extern "C" __global__ void add(float* x, const float* y, long long n) {
 	EACH(i, n) x[i] += y[i];
 }

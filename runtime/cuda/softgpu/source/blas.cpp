@@ -179,6 +179,8 @@ API int cublasLtMatmulAlgoGetHeuristic(Lt *lt, MatmulDesc *d, Layout *a, Layout 
 	*returned = 0;
 	if (!known(lt) || !known(p) || asked < 1) return CUBLAS_STATUS_INVALID_VALUE;
 	if (int status = legal(d, a, b, c, r)) return status;
+	if (d->epilogue == CUBLASLT_EPILOGUE_BIAS && numericSetting("TANDEM_SOFTGPU_NO_BIAS", 0))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
 	memset(results, 0, sizeof *results);
 	results->algo.data[0] = algoMark;
 	results->algo.data[1] = p->workspace >= workspaceBytes ? workspaceBytes : 0;
