@@ -13,6 +13,9 @@ func (s *shared) newPart(described model.ProgramPart, m *memory, samplesMax int)
 		if d.Norm {
 			l.normalized, l.mean, l.inverse = m.floats(samplesMax*d.Out), m.doubles(d.Out), m.doubles(d.Out)
 		}
+		if d.ReLU && s.inBF16[d.Output] {
+			l.flows = m.raw((samplesMax*d.Out + 7) / 8)
+		}
 		return l
 	case model.JoinPart:
 		return join(d)
@@ -37,6 +40,8 @@ type layer struct {
 	model.LayerPart
 	normalized    cuda.Address // before gamma and beta
 	mean, inverse cuda.Address // doubles
+	// flows has a bit for each bf16 result of ReLU: its gradient flows.
+	flows cuda.Address
 }
 
 func (d *layer) forward(p *pass) {
@@ -58,7 +63,11 @@ func (d *layer) forward(p *pass) {
 		d.normalize(p, to.at)
 	}
 	if d.ReLU {
-		p.eachValue("relu", out, cuda.Pointer(out.at))
+		args := []cuda.Arg{cuda.Pointer(out.at)}
+		if out.narrow {
+			args = append(args, cuda.Pointer(d.flows))
+		}
+		p.eachValue("relu", out, args...)
 	}
 }
 
@@ -80,13 +89,17 @@ func (d *layer) normalize(p *pass, sums cuda.Address) {
 func (d *layer) backward(p *pass) {
 	grad, n := &p.grads[d.Output], p.samples
 	rows, cols := cuda.Int(n), cuda.Int(d.Out)
-	g, out, partial := cuda.Pointer(grad.at), cuda.Pointer(p.value(d.Output)), cuda.Pointer(p.partial[0])
+	g, flows, partial := cuda.Pointer(grad.at), cuda.Pointer(p.value(d.Output)), cuda.Pointer(p.partial[0])
+	if grad.narrow {
+		flows = cuda.Pointer(d.flows)
+	}
 	if d.ReLU && !d.Norm && d.Bias >= 0 {
-		chunks := p.columns(grad.kernel("relu_backward_sums"), n, d.Out, partial, g, out, rows, cols)
+		chunks := p.columns(grad.kernel("relu_backward_sums"), n, d.Out, partial, g, flows, rows,
+			cols)
 		p.finish(p.gradient(d.Bias), chunks, d.Out)
 	} else {
 		if d.ReLU {
-			p.eachValue("relu_backward", grad, g, out)
+			p.eachValue("relu_backward", grad, g, flows)
 		}
 		if d.Norm {
 			d.normalizeBackward(p, grad)

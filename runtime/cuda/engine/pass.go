@@ -60,6 +60,7 @@ type shared struct {
 	program  *model.Program
 	places   *places
 	operands cuda.Type
+	inBF16   []bool       // by value: see narrowValues
 	params   cuda.Address // the parameters
 	// narrow has the parameters as bf16, if products take that; narrowed says that it has the present ones.
 	narrow   cuda.Address
@@ -80,21 +81,18 @@ func newPass(s *shared, m *memory, samplesMax int, gradients, pooled cuda.Addres
 	p := &pass{shared: s, begun: make([]bool, len(s.program.Widths)), gradients: gradients,
 		labels: m.floats(samplesMax * l.Labels), losses: m.doubles(samplesMax * l.Labels),
 		stats: m.floats(l.Running)}
-	narrow := make([]bool, len(s.program.Widths))
-	if s.operands == cuda.BF16 {
-		narrow = narrowValues(s.program)
-	}
 	for v, width := range s.program.Widths {
-		p.values = append(p.values, s.newTensor(m, roomFor(m, samplesMax*width, narrow[v]), samplesMax, width,
-			narrow[v]))
+		narrow := s.inBF16[v]
+		p.values = append(p.values, s.newTensor(m, roomFor(m, samplesMax*width, narrow), samplesMax, width,
+			narrow))
 		at := pooled
 		if v == model.NumbersValue {
 			width = 0
 		}
 		if v != model.PooledValue {
-			at = roomFor(m, samplesMax*width, narrow[v])
+			at = roomFor(m, samplesMax*width, narrow)
 		}
-		p.grads = append(p.grads, s.newTensor(m, at, samplesMax, width, narrow[v]))
+		p.grads = append(p.grads, s.newTensor(m, at, samplesMax, width, narrow))
 	}
 	for _, described := range s.program.Parts {
 		p.parts = append(p.parts, s.newPart(described, m, samplesMax))
@@ -123,8 +121,11 @@ func (s *shared) newTensor(m *memory, at cuda.Address, samplesMax, width int, na
 // take bf16: the results of layers, joins and interactions that go to such parts again, and not, through a
 // join, to the loss. Inputs, logits and sums over the factors of a row stay fp32, and so does what passes the
 // cross layers of a DCN from one to the next.
-func narrowValues(program *model.Program) []bool {
+func narrowValues(program *model.Program, operands cuda.Type) []bool {
 	narrow := make([]bool, len(program.Widths))
+	if operands != cuda.BF16 {
+		return narrow
+	}
 	for _, part := range program.Parts {
 		switch d := part.(type) {
 		case model.LayerPart:

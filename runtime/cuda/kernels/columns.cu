@@ -60,21 +60,22 @@ extern "C" __global__ void column_sums_bf16(double* partial, const bf16* x, long
 // cannot pass a store to the same matrix.
 #define ROWS_AT_ONCE 8
 
-template <class T>
-__device__ void relu_backward_sums_of(double* partial, T* grad, const T* out, long long rows, int cols) {
+template <class T, class F>
+__device__ void relu_backward_sums_of(double* partial, T* grad, const F* flows, long long rows, int cols) {
 	int column = COLUMN;
 	double sum = 0;
 	long long end = end_of_chunk(rows);
 	if (column < cols) {
 		for (long long i = (long long)blockIdx.y * CHUNK + threadIdx.y; i < end; i += ROWS_AT_ONCE * LANES) {
-			float g[ROWS_AT_ONCE], o[ROWS_AT_ONCE];
+			float g[ROWS_AT_ONCE];
+			int f[ROWS_AT_ONCE];
 			for (int k = 0; k < ROWS_AT_ONCE; k++) {
 				long long row = i + k * LANES;
 				g[k] = row < end ? value_of(grad[row * cols + column]) : 0;
-				o[k] = row < end ? value_of(out[row * cols + column]) : 1;
+				f[k] = row < end ? flows_at(flows, row * cols + column) : 1;
 			}
 			for (int k = 0; k < ROWS_AT_ONCE; k++) {
-				if (o[k] <= 0) keep(&grad[(i + k * LANES) * cols + column], g[k] = 0);
+				if (!f[k]) keep(&grad[(i + k * LANES) * cols + column], g[k] = 0);
 				sum += g[k];
 			}
 		}
@@ -87,9 +88,9 @@ extern "C" __global__ void relu_backward_sums(double* partial, float* grad, cons
 	relu_backward_sums_of(partial, grad, out, rows, cols);
 }
 
-extern "C" __global__ void relu_backward_sums_bf16(double* partial, bf16* grad, const bf16* out, long long rows,
-                                                   int cols) {
-	relu_backward_sums_of(partial, grad, out, rows, cols);
+extern "C" __global__ void relu_backward_sums_bf16(double* partial, bf16* grad, const unsigned char* flows,
+                                                   long long rows, int cols) {
+	relu_backward_sums_of(partial, grad, flows, rows, cols);
 }
 
 // Batch norm, in three sweeps over a group: means, squared deviations, values.
