@@ -48,7 +48,12 @@ func (o *oracle) narrow(v int) bool {
 		case model.LayerPart:
 			made = made || d.Output == v
 		case model.InteractionPart:
-			made = made || d.Output == v
+			// What it takes beyond the shared memory of a block stays fp32.
+			inShared := 4*(d.Count*(d.Dim+1)+d.Count*(d.Count-1)/2) <= 48<<10
+			if d.Input == v && !inShared {
+				return false
+			}
+			made = made || d.Output == v && inShared
 		case model.JoinPart:
 			made = made || d.Output == v
 			if slices.Contains(d.Inputs, v) && !o.narrow(d.Output) {
