@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/experiments/internal/pytorch"
 	"tandem/experiments/internal/report"
 	"tandem/runtime/cuda/engine"
@@ -67,7 +68,7 @@ func total(of map[string]softgpu.Moved) (launches, bytes int64) {
 
 // The page has what a step launches, and what its launches read and write, as the software GPU counts both.
 // They move a multiple of the number of samples, in chunks of 256, and something for the parameters: so steps
-// of 512 and 1,024 samples say what one of 32,768 moves.
+// of 512 and 1,024 samples say what one of 32,768 moves. The simulator prices about as many.
 func TestPageHasTheBytesOfAStep(t *testing.T) {
 	softgpu.Open(t, 1)
 	softgpu.Set(t, "TANDEM_SOFTGPU_MOVED", "1")
@@ -86,11 +87,30 @@ func TestPageHasTheBytesOfAStep(t *testing.T) {
 					row += fmt.Sprintf(" %d | %s |", launches, report.Three(bytes[i]/1e6))
 				}
 			}
-			rows = append(rows, row+fmt.Sprintf(" %s |",
-				report.Three((bytes[0]+(bytes[1]-bytes[0])/512*(32_768-512))/1e6)))
+			sample := (bytes[1] - bytes[0]) / 512
+			rows = append(rows, row+fmt.Sprintf(" %s |", report.Three((bytes[0]+sample*(32_768-512))/1e6)))
+			if share := sample / simulated(t, n, precision); share < 0.8 || share > 1.1 {
+				t.Errorf("%s in %s: a sample moves %.0f bytes, %.2f of the simulator's", n.Name, precision,
+					sample, share)
+			}
 		}
 	}
 	contains(t, "gpu.md", rows...)
+}
+
+// simulated returns the bytes that the simulator prices for a sample: its activations, of which bf16 has half
+// the bytes, once in the forward pass and twice in the backward pass.
+func simulated(t *testing.T, n *pytorch.Network, precision string) float64 {
+	t.Helper()
+	e, err := model.New(n.Spec(), n.Schema(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes := 3 * float64(e.Layout().Cost.ActivationBytes)
+	if precision == job.BF16 {
+		bytes /= 2
+	}
+	return bytes
 }
 
 // In bf16, a value of a hidden layer costs 4 bytes and a bit for ReLU, instead of 8, and as many for its
