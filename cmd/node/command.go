@@ -319,7 +319,8 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 	modules := torch.FromEnvironment(p.stderr)
 	defer modules.Close()
 	defer context.AfterFunc(ctx, modules.Close)() // a module that hangs must not keep the process
-	machine := backend.Backend{Products: products, Torch: modules.HostEngine}
+	machine := backend.Backend{Products: products, Torch: modules.HostEngine,
+		Note: func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) }}
 	var gpus *gpuhealth.Watch
 	if slices.ContainsFunc(roles, func(at msg.Address) bool { return at.Role == msg.NNWorker }) {
 		machine.Torch = modules.Engine

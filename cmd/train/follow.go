@@ -303,7 +303,7 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 	if _, err := p.writeJob(results, j, f); err != nil {
 		return nil, err
 	}
-	machine := f.backend()
+	machine := p.backend(&f)
 	if _, err := named(engine.Attach(&machine, &j)); err != nil {
 		return nil, err
 	}

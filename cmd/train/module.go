@@ -93,3 +93,10 @@ func (f *flags) backend() backend.Backend {
 	}
 	return m
 }
+
+// backend is that of the flags, whose notes the user reads.
+func (p *program) backend(f *flags) backend.Backend {
+	m := f.backend()
+	m.Note = func(line string) { fmt.Fprintf(p.stderr, "train: %s\n", line) }
+	return m
+}

@@ -117,7 +117,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	}
 	dataDir, data := job.DataFolder(p.dataDir, f.file), f.opened
 	cli.PrintNotes(p.stderr, "train", data.Notes)
-	machine := f.backend()
+	machine := p.backend(&f)
 	r := newReport(j, data, machine.Multiplier(&j))
 	r.processes, r.chosen = f.processes, f.chosen
 	if !f.processes { // those open their own devices

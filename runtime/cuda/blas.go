@@ -311,11 +311,16 @@ func (p *Plan) choose() error {
 	err = b.call(&b.lt.heuristic, b.handle, p.desc, p.layoutB, p.layoutA, p.layoutC, p.layoutC,
 		*preference, 1,
 		uintptr(unsafe.Pointer(p.result)), uintptr(unsafe.Pointer(found)))
-	if err == nil && (*found == 0 || p.result.state != 0) {
-		err = errors.New("the library has no algorithm for it")
+	failed := new(Error)
+	if err == nil && (*found == 0 || p.result.state != 0) ||
+		errors.As(err, &failed) && failed.Code == -statusNotSupported {
+		return ErrNoAlgorithm
 	}
 	return err
 }
+
+// ErrNoAlgorithm says that a product may be computed in other pieces, such as with its bias apart.
+var ErrNoAlgorithm = errors.New("the library has no algorithm for it")
 
 // biasAlignment is that of every bias, in bytes.
 const biasAlignment = 16

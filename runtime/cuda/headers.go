@@ -47,6 +47,8 @@ const (
 	compute32FFastTF32 = 77 // CUBLAS_COMPUTE_32F_FAST_TF32
 
 	operationTransposed = 1 // CUBLAS_OP_T
+
+	statusNotSupported = 15 // CUBLAS_STATUS_NOT_SUPPORTED
 )
 
 // cublasLt.h: attributes.

@@ -34,6 +34,9 @@ type Backend struct {
 	// without roles, with the sum of the losses of its samples, in nats and weighted by label, and their
 	// number. Several goroutines call it. It changes nothing that is computed.
 	Trained func(lossSum float64, samples int)
+	// Note, if not nil, is called with a line that a user should read, such as what a GPU cannot do. Several
+	// goroutines call it.
+	Note func(line string)
 }
 
 // ReportLoss calls Trained, if there is one.

@@ -35,7 +35,7 @@ type tolerances struct {
 // Source: comparisons of Tandem with PyTorch 1.13, of all networks: on processors, at batches of 512 and
 // 4,096 and full widths, in fp32 and bf16, and in all precisions at a quarter of the widths. The largest
 // differences were 9·10⁻⁷, 2·10⁻³ and 1·10⁻⁵ in fp32, 4·10⁻⁴, 0.04 and 2·10⁻⁴ in tf32, and 5·10⁻³, 0.1 and
-// 1·10⁻³ in bf16.
+// 1·10⁻³ in bf16, for which only PyTorch kept results of products as bf16 then.
 func tolerancesOf(precision string) tolerances {
 	switch precision {
 	case job.BF16:

@@ -318,9 +318,16 @@ func exchange(t *testing.T, a, b model.Weights) {
 // What is not finite is named, the cause before its effects, as on the host. The name does not depend on what
 // an all-reduce makes of a bucket that is done.
 func TestWhatIsNotFiniteIsNamed(t *testing.T) {
-	g, optimizer := open(t, 1, job.Default()), opt.DefaultDense()
+	for _, precision := range []string{job.FP32, job.BF16} {
+		whatIsNotFinite(t, openIn(t, precision), precision)
+	}
+}
+
+func whatIsNotFinite(t *testing.T, g *engine.GPUs, precision string) {
+	t.Helper()
+	optimizer := opt.DefaultDense()
 	nan, n := float32(math.NaN()), networkNamed(t, "one layer") // behind towers
-	_, _, l := pair(t, g, n, &optimizer, job.FP32, 2, 20)
+	_, _, l := pair(t, g, n, &optimizer, precision, 2, 20)
 	for _, c := range []struct {
 		want  string
 		plant func(s *model.State, part *batch.Part, pooled []float32)
@@ -367,7 +374,7 @@ func TestWhatIsNotFiniteIsNamed(t *testing.T) {
 			}
 		}},
 	} {
-		device, host, _ := pair(t, g, n, &optimizer, job.FP32, 2, 20)
+		device, host, _ := pair(t, g, n, &optimizer, precision, 2, 20)
 		part, pooled := inputs(rand.New(rand.NewPCG(1, 2)), l, []int{20, 19})
 		changed := state(t, host)
 		changed.Params = slices.Clone(changed.Params)
@@ -387,7 +394,7 @@ func TestWhatIsNotFiniteIsNamed(t *testing.T) {
 			named = append(named, notFinite)
 		}
 		if !strings.HasPrefix(named[0], c.want) || named[0] != named[1] {
-			t.Errorf("the device names %q, the host %q; want %q", named[0], named[1], c.want)
+			t.Errorf("%s: the device names %q, the host %q; want %q", precision, named[0], named[1], c.want)
 		}
 	}
 }

@@ -144,18 +144,18 @@ func checkRoom(d *cuda.Device, samples int, need func(samples int) int) error {
 const alignment = 16
 
 // places says where the tensors of the parameter vector lie on the device, which begin at multiples of
-// alignment. Offsets and lengths are in values.
+// alignment, also as values of the type that products take. Offsets and lengths are in values.
 type places struct {
 	tensors []model.Tensor
 	at      []int
 	length  int
 }
 
-func placesOf(l *model.Layout) *places {
-	p := &places{tensors: l.Tensors}
+func placesOf(l *model.Layout, operands cuda.Type) *places {
+	p, unit := &places{tensors: l.Tensors}, alignment/operands.Bytes()
 	for _, t := range l.Tensors {
 		p.at = append(p.at, p.length)
-		p.length += (t.Hi - t.Lo + alignment/4 - 1) / (alignment / 4) * (alignment / 4)
+		p.length += (t.Hi - t.Lo + unit - 1) / unit * unit
 	}
 	return p
 }

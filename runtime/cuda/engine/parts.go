@@ -13,6 +13,9 @@ func (s *shared) newPart(described model.ProgramPart, m *memory, samplesMax int)
 		if d.Norm {
 			l.normalized, l.mean, l.inverse = m.floats(samplesMax*d.Out), m.doubles(d.Out), m.doubles(d.Out)
 		}
+		if d.ReLU && s.inBF16[d.Output] {
+			l.flows = m.raw((samplesMax*d.Out + 7) / 8)
+		}
 		return l
 	case model.JoinPart:
 		return join(d)
@@ -37,79 +40,97 @@ type layer struct {
 	model.LayerPart
 	normalized    cuda.Address // before gamma and beta
 	mean, inverse cuda.Address // doubles
+	// flows has a bit for each bf16 result of ReLU: its gradient flows.
+	flows cuda.Address
 }
 
 func (d *layer) forward(p *pass) {
-	out, n := p.value(d.Output), p.samples
+	out, n := &p.values[d.Output], p.samples
+	to := into(out)
+	if d.Norm && out.narrow { // statistics are those of fp32 values
+		to = result{at: d.normalized, stride: d.Out}
+	}
 	d.eachInput(p, func(x int, width, first int) {
-		shape := cuda.Product{Rows: n, Columns: d.Out, Inner: width, TransposeB: true}
-		bias := cuda.Address(0)
-		if d.Bias >= 0 && first+width == d.In { // the last product has the whole sum
-			shape.Bias, bias = true, p.weight(d.Bias)
+		bias := -1
+		if first+width == d.In { // the last product has the whole sum
+			bias = d.Bias
 		}
-		p.multiply(shape, matrix{&p.values[x], 0, width},
-			matrix{nil, p.places.of(d.Weight) + first, d.In}, out, d.Out, bias, first == 0)
+		p.multiply(cuda.Product{Rows: n, Columns: d.Out, Inner: width, TransposeB: true},
+			matrix{&p.values[x], 0, width}, matrix{nil, p.places.of(d.Weight) + first, d.In}, to, bias,
+			first == 0)
 	})
 	if d.Norm {
-		d.normalize(p, out)
+		d.normalize(p, to.at)
 	}
 	if d.ReLU {
-		p.each("relu", n*d.Out, cuda.Pointer(out), cuda.Int(n*d.Out))
+		args := []cuda.Arg{cuda.Pointer(out.at)}
+		if out.narrow {
+			args = append(args, cuda.Pointer(d.flows))
+		}
+		p.eachValue("relu", out, args...)
 	}
 }
 
-// normalize is batch norm by the statistics of the group, which it keeps.
-func (d *layer) normalize(p *pass, out cuda.Address) {
-	rows, cols := cuda.Int(p.samples), cuda.Int(d.Out)
-	x, partial, mean := cuda.Pointer(out), cuda.Pointer(p.partial[0]), cuda.Pointer(d.mean)
+// normalize is batch norm by the statistics of the group, which it keeps, of the sums at an address.
+func (d *layer) normalize(p *pass, sums cuda.Address) {
+	out, rows, cols := &p.values[d.Output], cuda.Int(p.samples), cuda.Int(d.Out)
+	x, partial, mean := cuda.Pointer(sums), cuda.Pointer(p.partial[0]), cuda.Pointer(d.mean)
 	chunks := cuda.Int(p.columns("column_sums", p.samples, d.Out, partial, x, rows, cols))
 	p.each("norm_mean", d.Out, mean, partial, chunks, rows, cols)
 	p.columns("norm_squares", p.samples, d.Out, partial, x, mean, rows, cols)
 	p.each("norm_inverse", d.Out, cuda.Pointer(d.inverse), cuda.Pointer(p.stats.Floats(d.Running)),
 		cuda.Pointer(p.stats.Floats(d.Running+d.Out)), mean, partial, chunks, rows, cols,
 		cuda.Double(model.NormEpsilon))
-	p.each("normalize", p.samples*d.Out, x, cuda.Pointer(d.normalized), rows, cols, mean,
-		cuda.Pointer(d.inverse), cuda.Pointer(p.weight(d.Gamma)), cuda.Pointer(p.weight(d.Beta)))
+	p.each(out.kernel("normalize"), p.samples*d.Out, cuda.Pointer(out.at), cuda.Pointer(d.normalized), x,
+		rows, cols, mean, cuda.Pointer(d.inverse), cuda.Pointer(p.weight(d.Gamma)),
+		cuda.Pointer(p.weight(d.Beta)))
 }
 
 func (d *layer) backward(p *pass) {
-	grad, n := p.grad(d.Output), p.samples
+	grad, n := &p.grads[d.Output], p.samples
 	rows, cols := cuda.Int(n), cuda.Int(d.Out)
-	g, out, partial := cuda.Pointer(grad), cuda.Pointer(p.value(d.Output)), cuda.Pointer(p.partial[0])
+	g, flows, partial := cuda.Pointer(grad.at), cuda.Pointer(p.value(d.Output)), cuda.Pointer(p.partial[0])
+	if grad.narrow {
+		flows = cuda.Pointer(d.flows)
+	}
 	if d.ReLU && !d.Norm && d.Bias >= 0 {
-		chunks := p.columns("relu_backward_sums", n, d.Out, partial, g, out, rows, cols)
+		chunks := p.columns(grad.kernel("relu_backward_sums"), n, d.Out, partial, g, flows, rows,
+			cols)
 		p.finish(p.gradient(d.Bias), chunks, d.Out)
 	} else {
 		if d.ReLU {
-			p.each("relu_backward", n*d.Out, g, out, cuda.Int(n*d.Out))
+			p.eachValue("relu_backward", grad, g, flows)
 		}
 		if d.Norm {
-			d.normalizeBackward(p, g)
+			d.normalizeBackward(p, grad)
 		}
 		if d.Bias >= 0 {
-			p.finish(p.gradient(d.Bias), p.columns("column_sums", n, d.Out, partial, g, rows, cols), d.Out)
+			chunks := p.columns(grad.kernel("column_sums"), n, d.Out, partial, g, rows, cols)
+			p.finish(p.gradient(d.Bias), chunks, d.Out)
 		}
 	}
 	d.eachInput(p, func(x int, width, first int) {
 		p.multiply(cuda.Product{Rows: d.Out, Columns: width, Inner: n, TransposeA: true},
-			matrix{&p.grads[d.Output], 0, d.Out}, matrix{&p.values[x], 0, width},
-			p.gradient(d.Weight).Floats(first), d.In, 0, true)
-		if to, fresh, ok := p.flow(x); ok {
+			matrix{grad, 0, d.Out}, matrix{&p.values[x], 0, width},
+			result{at: p.gradient(d.Weight).Floats(first), stride: d.In}, -1, true)
+		if _, fresh, ok := p.flow(x); ok {
 			weight := matrix{nil, p.places.of(d.Weight) + first, d.In}
-			p.multiply(cuda.Product{Rows: n, Columns: width, Inner: d.Out},
-				matrix{&p.grads[d.Output], 0, d.Out}, weight, to, width, 0, fresh)
+			p.multiply(cuda.Product{Rows: n, Columns: width, Inner: d.Out}, matrix{grad, 0, d.Out}, weight,
+				into(&p.grads[x]), -1, fresh)
 		}
 	})
 }
 
-func (d *layer) normalizeBackward(p *pass, g cuda.Arg) {
+func (d *layer) normalizeBackward(p *pass, grad *tensor) {
 	rows, cols, normalized := cuda.Int(p.samples), cuda.Int(d.Out), cuda.Pointer(d.normalized)
+	g := cuda.Pointer(grad.at)
 	sums, dots := cuda.Pointer(p.partial[0]), cuda.Pointer(p.partial[1])
-	chunks := p.columns("norm_backward_sums", p.samples, d.Out, sums, dots, g, normalized, rows, cols)
+	chunks := p.columns(grad.kernel("norm_backward_sums"), p.samples, d.Out, sums, dots, g, normalized, rows,
+		cols)
 	p.each("norm_backward_finish", d.Out, sums, dots, cuda.Int(chunks), cols,
 		cuda.Pointer(p.gradient(d.Gamma)), cuda.Pointer(p.gradient(d.Beta)))
-	p.each("norm_backward", p.samples*d.Out, g, normalized, rows, cols, sums, dots, cuda.Pointer(d.inverse),
-		cuda.Pointer(p.weight(d.Gamma)))
+	p.each(grad.kernel("norm_backward"), p.samples*d.Out, g, normalized, rows, cols, sums, dots,
+		cuda.Pointer(d.inverse), cuda.Pointer(p.weight(d.Gamma)))
 }
 
 // eachInput visits the inputs that have values, with the first column of W that multiplies them.
@@ -126,34 +147,39 @@ func (d *layer) eachInput(p *pass, visit func(x int, width, first int)) {
 type join model.JoinPart
 
 func (j join) forward(p *pass) {
-	to, first := p.values[j.Output], 0
+	to, first := &p.values[j.Output], 0
 	for _, v := range j.Inputs {
-		from := p.values[v]
-		p.copyColumns("copy_columns", to, first, from, 0, from.width)
+		from := &p.values[v]
+		p.copyColumns(to, first, from, 0, from.width, true)
 		first += from.width
 	}
 }
 
 func (j join) backward(p *pass) {
-	from, first := p.grads[j.Output], 0
+	from, first := &p.grads[j.Output], 0
 	for _, v := range j.Inputs {
 		width := p.values[v].width
 		if _, fresh, ok := p.flow(v); ok {
-			kernel := "add_columns"
-			if fresh {
-				kernel = "copy_columns"
-			}
-			p.copyColumns(kernel, p.grads[v], 0, from, first, width)
+			p.copyColumns(&p.grads[v], 0, from, first, width, fresh)
 		}
 		first += width
 	}
 }
 
-// copyColumns appends a kernel that copies or adds columns of one matrix to another.
-func (p *pass) copyColumns(kernel string, to tensor, toFirst int, from tensor, fromFirst, width int) {
+// copyColumns appends a kernel that copies columns of one matrix to another, or adds them to what it holds.
+func (p *pass) copyColumns(to *tensor, toFirst int, from *tensor, fromFirst, width int, fresh bool) {
+	kernel := "copy_columns"
+	switch {
+	case to.narrow && from.narrow:
+		kernel = "copy_columns_bf16"
+	case to.narrow:
+		kernel = "copy_columns_to_bf16"
+	case from.narrow:
+		kernel = "copy_columns_from_bf16"
+	}
 	p.each(kernel, p.samples*width, cuda.Pointer(to.at), cuda.Int(to.width), cuda.Int(toFirst),
 		cuda.Pointer(from.at), cuda.Int(from.width), cuda.Int(fromFirst), cuda.Int(p.samples),
-		cuda.Int(width))
+		cuda.Int(width), flag(fresh))
 }
 
 type sum model.SumPart
@@ -182,7 +208,7 @@ type gate model.GatePart
 
 func (g gate) forward(p *pass) {
 	n := p.samples * p.values[g.Output].width
-	p.each("gate", n, cuda.Pointer(p.value(g.Output)), cuda.Pointer(p.value(g.X)),
+	p.each(p.values[g.Y].kernel("gate"), n, cuda.Pointer(p.value(g.Output)), cuda.Pointer(p.value(g.X)),
 		cuda.Pointer(p.value(g.Y)), cuda.Pointer(p.value(g.Z)), cuda.Int(n))
 }
 
@@ -195,7 +221,7 @@ func (g gate) backward(p *pass) {
 	}
 	args = append(args, cuda.Pointer(p.grad(g.Output)), cuda.Pointer(p.value(g.X)),
 		cuda.Pointer(p.value(g.Y)), cuda.Int(n))
-	p.each("gate_backward", n, args...)
+	p.each(p.values[g.Y].kernel("gate_backward"), n, args...)
 }
 
 // flag returns an argument that is 0 or 1.
@@ -212,7 +238,7 @@ type interaction model.InteractionPart
 const sharedMax = 48 << 10
 
 // room returns the shared memory for the vectors of a sample and the gradients of their products, and 1; or 0
-// and 0 if they are too large.
+// and 0 if they are too large. Then all of them are fp32.
 func (t interaction) room() (bytes, inShared int) {
 	if bytes = 4 * (t.Count*(t.Dim+1) + t.Count*(t.Count-1)/2); bytes > sharedMax {
 		return 0, 0
@@ -222,7 +248,7 @@ func (t interaction) room() (bytes, inShared int) {
 
 func (t interaction) forward(p *pass) {
 	bytes, inShared := t.room()
-	p.launch("interaction", cuda.Size{X: p.samples}, cuda.Size{X: 64}, bytes,
+	p.launch(t.kernel(p, "interaction", "_to_bf16"), cuda.Size{X: p.samples}, cuda.Size{X: 64}, bytes,
 		cuda.Pointer(p.value(t.Output)), cuda.Pointer(p.value(t.Input)), cuda.Int(t.Count), cuda.Int(t.Dim),
 		cuda.Int(inShared))
 }
@@ -230,9 +256,18 @@ func (t interaction) forward(p *pass) {
 func (t interaction) backward(p *pass) {
 	bytes, inShared := t.room()
 	to, fresh, _ := p.flow(t.Input)
-	p.launch("interaction_backward", cuda.Size{X: p.samples}, cuda.Size{X: 128}, bytes, cuda.Pointer(to),
-		cuda.Pointer(p.value(t.Input)), cuda.Pointer(p.grad(t.Output)), cuda.Int(t.Count), cuda.Int(t.Dim),
-		flag(fresh), cuda.Int(inShared))
+	p.launch(t.kernel(p, "interaction_backward", "_from_bf16"), cuda.Size{X: p.samples}, cuda.Size{X: 128},
+		bytes, cuda.Pointer(to), cuda.Pointer(p.value(t.Input)), cuda.Pointer(p.grad(t.Output)),
+		cuda.Int(t.Count), cuda.Int(t.Dim), flag(fresh), cuda.Int(inShared))
+}
+
+// kernel returns the form of a kernel for the types of input and output. Mixed ends the name of that for an
+// input in fp32 and an output in bf16.
+func (t interaction) kernel(p *pass, name, mixed string) string {
+	if p.values[t.Output].narrow && !p.values[t.Input].narrow {
+		return name + mixed
+	}
+	return p.values[t.Output].kernel(name)
 }
 
 type linear struct {
@@ -272,8 +307,8 @@ func (f *linear) backward(p *pass) {
 	p.finish(p.gradient(f.Bias), chunks, f.Heads)
 	if width > 0 {
 		p.multiply(cuda.Product{Rows: f.Heads, Columns: width, Inner: p.samples, TransposeA: true},
-			matrix{grad, 0, f.Heads}, matrix{&p.values[model.NumbersValue], 0, width}, p.gradient(f.Weight),
-			width, 0, true)
+			matrix{grad, 0, f.Heads}, matrix{&p.values[model.NumbersValue], 0, width},
+			result{at: p.gradient(f.Weight), stride: width}, -1, true)
 	}
 	if to, ok := p.cleared(model.PooledValue); ok {
 		p.each("linear_backward", p.samples*len(f.Rows)*f.Heads, cuda.Pointer(to), cuda.Pointer(grad.at),

@@ -1,6 +1,10 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"tandem/algo/numeric/model"
 	"tandem/runtime/cuda"
 	"tandem/runtime/cuda/kernels"
@@ -22,14 +26,24 @@ type pass struct {
 	parts     []part
 }
 
-// tensor is a matrix of samples × width values on the device. Where products take narrow operands, it has
-// room for these.
+// tensor is a matrix of samples × width values on the device.
 type tensor struct {
-	at     cuda.Address
-	width  int
-	narrow cuda.Address
-	// narrowed says that narrow has the values of the group in hand.
-	narrowed bool
+	at    cuda.Address // of fp32 values, or of bf16 values if it is narrow
+	width int
+	// narrow says that there are bf16 values alone: see narrowValues.
+	narrow bool
+	// Where products take bf16, a tensor that is not narrow has room for a copy of its values; copied says
+	// that the copy has those of the group in hand.
+	copy   cuda.Address
+	copied bool
+}
+
+// kernel returns the form of a kernel that takes the tensor.
+func (t *tensor) kernel(name string) string {
+	if t.narrow {
+		return name + "_bf16"
+	}
+	return name
 }
 
 // part computes one part of a network.
@@ -46,15 +60,15 @@ type shared struct {
 	program  *model.Program
 	places   *places
 	operands cuda.Type
+	inBF16   []bool       // by value: see narrowValues
 	params   cuda.Address // the parameters
-	// narrow has the parameters as operands of products, if these are narrow; narrowed says that it has the
-	// present ones.
+	// narrow has the parameters as bf16, if products take that; narrowed says that it has the present ones.
 	narrow   cuda.Address
 	narrowed bool
 	partial  [2]cuda.Address // partial sums of columns
 	memory   *memory
 	blas     *cuda.BLAS // its products follow each other on the compute stream
-	plans    map[cuda.Product]*cuda.Plan
+	plans    map[cuda.Product]planned
 	// multiplied are the products of the latest step that was not launched as graphs.
 	multiplied []Multiplication
 	err        error
@@ -68,15 +82,17 @@ func newPass(s *shared, m *memory, samplesMax int, gradients, pooled cuda.Addres
 		labels: m.floats(samplesMax * l.Labels), losses: m.doubles(samplesMax * l.Labels),
 		stats: m.floats(l.Running)}
 	for v, width := range s.program.Widths {
-		p.values = append(p.values, s.newTensor(m, m.floats(samplesMax*width), samplesMax, width))
+		narrow := s.inBF16[v]
+		p.values = append(p.values, s.newTensor(m, roomFor(m, samplesMax*width, narrow), samplesMax, width,
+			narrow))
 		at := pooled
 		if v == model.NumbersValue {
 			width = 0
 		}
 		if v != model.PooledValue {
-			at = m.floats(samplesMax * width)
+			at = roomFor(m, samplesMax*width, narrow)
 		}
-		p.grads = append(p.grads, s.newTensor(m, at, samplesMax, width))
+		p.grads = append(p.grads, s.newTensor(m, at, samplesMax, width, narrow))
 	}
 	for _, described := range s.program.Parts {
 		p.parts = append(p.parts, s.newPart(described, m, samplesMax))
@@ -84,19 +100,74 @@ func newPass(s *shared, m *memory, samplesMax int, gradients, pooled cuda.Addres
 	return p
 }
 
+// roomFor allocates the values of a tensor. Those of narrow ones are whole eights.
+func roomFor(m *memory, values int, narrow bool) cuda.Address {
+	if narrow {
+		return m.raw((2*values + alignment - 1) / alignment * alignment)
+	}
+	return m.floats(values)
+}
+
 // newTensor returns a tensor at an address.
-func (s *shared) newTensor(m *memory, at cuda.Address, samplesMax, width int) tensor {
-	t := tensor{at: at, width: width}
-	if s.operands == cuda.BF16 {
-		t.narrow = m.raw(2 * samplesMax * width)
+func (s *shared) newTensor(m *memory, at cuda.Address, samplesMax, width int, narrow bool) tensor {
+	t := tensor{at: at, width: width, narrow: narrow}
+	if s.operands == cuda.BF16 && !narrow {
+		t.copy = m.raw(2 * samplesMax * width)
 	}
 	return t
+}
+
+// narrowValues returns which values of a network, and their gradients, are kept as bf16 alone where products
+// take bf16: the results of layers, joins and interactions that go to such parts again, and not, through a
+// join, to the loss. Inputs, logits and sums over the factors of a row stay fp32, and so does what passes the
+// cross layers of a DCN from one to the next.
+func narrowValues(program *model.Program, operands cuda.Type) []bool {
+	narrow := make([]bool, len(program.Widths))
+	if operands != cuda.BF16 {
+		return narrow
+	}
+	for _, part := range program.Parts {
+		switch d := part.(type) {
+		case model.LayerPart:
+			narrow[d.Output] = true
+		case model.JoinPart:
+			narrow[d.Output] = true
+		case model.InteractionPart:
+			_, inShared := interaction(d).room()
+			narrow[d.Output] = inShared == 1
+		}
+	}
+	narrow[program.Output] = false
+	widen := func(values ...int) {
+		for _, v := range values {
+			narrow[v] = false
+		}
+	}
+	for _, part := range slices.Backward(program.Parts) {
+		switch d := part.(type) {
+		case model.JoinPart:
+			if !narrow[d.Output] {
+				widen(d.Inputs...)
+			}
+		case model.InteractionPart:
+			if !narrow[d.Output] {
+				widen(d.Input)
+			}
+		case model.SumPart:
+			widen(d.Inputs...)
+		case model.GatePart:
+			widen(d.X, d.Z)
+		case model.PairSumPart:
+			widen(d.Input)
+		}
+	}
+	return narrow
 }
 
 // forward computes the logits of the group, its losses and the gradient of the sum of the losses.
 func (p *pass) forward(loss, weights, positive cuda.Address) {
 	for v := range p.values {
-		p.begun[v], p.values[v].narrowed, p.grads[v].narrowed = false, false, false
+		p.begun[v], p.values[v].copied, p.grads[v].copied = false, false, false
 	}
 	if p.samples == 0 {
 		p.clear(p.stats, p.program.Layout.Running)
@@ -174,6 +245,15 @@ func (s *shared) each(kernel string, n int, args ...cuda.Arg) {
 	}
 }
 
+// eachValue appends a kernel that visits the values of a tensor, eight at once if they are bf16.
+func (p *pass) eachValue(kernel string, t *tensor, args ...cuda.Arg) {
+	n := p.samples * t.width
+	if t.narrow {
+		n = (n + 7) / 8
+	}
+	p.each(t.kernel(kernel), n, append(args, cuda.Int(n))...)
+}
+
 // columns appends a kernel that leaves partial sums of the columns of a matrix. It returns their number.
 func (s *shared) columns(kernel string, rows, cols int, args ...cuda.Arg) (chunks int) {
 	chunks = chunksOf(rows)
@@ -228,9 +308,12 @@ type matrix struct {
 func (p *pass) operand(m matrix) cuda.Address {
 	wide, narrow, narrowed, n := p.shared.params, p.narrow, &p.narrowed, p.places.length
 	if m.of != nil {
-		wide, narrow, narrowed, n = m.of.at, m.of.narrow, &m.of.narrowed, p.samples*m.of.width
+		wide, narrow, narrowed, n = m.of.at, m.of.copy, &m.of.copied, p.samples*m.of.width
 	}
-	if p.operands != cuda.BF16 {
+	switch {
+	case m.of != nil && m.of.narrow:
+		return m.of.at.Add(2 * m.offset)
+	case p.operands != cuda.BF16:
 		return wide.Floats(m.offset)
 	}
 	if !*narrowed {
@@ -240,33 +323,87 @@ func (p *pass) operand(m matrix) cuda.Address {
 	return narrow.Add(2 * m.offset)
 }
 
-// multiply appends c = a·b, or c += a·b. The product gives shape and form of the operands, and says whether a
-// bias is added.
-func (p *pass) multiply(shape cuda.Product, a, b matrix, c cuda.Address, stride int, bias cuda.Address,
-	fresh bool) {
-	shape.Type = p.operands
-	shape.StrideA, shape.StrideB, shape.StrideC = a.stride, b.stride, stride
-	size := 4
-	if p.operands == cuda.BF16 {
-		size = 2
+// into returns the result of a product that is a tensor.
+func into(t *tensor) result {
+	r := result{at: t.at, stride: t.width}
+	if t.narrow {
+		r.kind = cuda.BF16
 	}
-	shape.Alignment = alignmentOf(size*a.offset, size*b.offset, int(c%alignment))
-	plan := p.plans[shape]
-	if plan == nil && p.err == nil {
-		if plan, p.err = p.blas.Plan(shape); p.err == nil {
-			p.plans[shape] = plan
-			p.memory.closers = append(p.memory.closers, plan)
-		}
-	}
+	return r
+}
+
+// result is where a product leaves its numbers, in rows of stride values.
+type result struct {
+	at     cuda.Address
+	stride int
+	kind   cuda.Type // F32 or BF16
+}
+
+// multiply appends c = a·b, or c += a·b. The product gives shape and form of the operands. A bias that is not
+// −1 is the offset of the parameters that are added to each row.
+func (p *pass) multiply(shape cuda.Product, a, b matrix, c result, bias int, fresh bool) {
+	shape.Type, shape.Out = p.operands, c.kind
+	shape.StrideA, shape.StrideB, shape.StrideC = a.stride, b.stride, c.stride
+	shape.Alignment = alignmentOf(p.operands.Bytes()*a.offset, p.operands.Bytes()*b.offset,
+		int(c.at%alignment))
+	shape.Bias = bias >= 0
+	plan := p.plan(shape)
 	p.multiplied = append(p.multiplied, Multiplication{Product: shape, Adds: !fresh})
-	from, by := p.operand(a), p.operand(b)
+	from, by, added := p.operand(a), p.operand(b), cuda.Address(0)
+	if shape.Bias && !plan.apart {
+		added = p.biasOf(bias, c.kind)
+	}
 	if p.err == nil {
 		beta := float32(1)
 		if fresh {
 			beta = 0
 		}
-		p.err = p.compute.Multiply(plan, from, by, c, bias, 1, beta)
+		p.err = p.compute.Multiply(plan.Plan, from, by, c.at, added, 1, beta)
 	}
+	if plan.apart {
+		kernel := "add_bias"
+		if c.kind == cuda.BF16 {
+			kernel = "add_bias_bf16"
+		}
+		p.each(kernel, shape.Rows*shape.Columns, cuda.Pointer(c.at), cuda.Pointer(p.weight(bias)),
+			cuda.Int(shape.Rows), cuda.Int(shape.Columns))
+	}
+}
+
+// planned is a product with the algorithm that the library has for it.
+type planned struct {
+	*cuda.Plan
+	apart bool // a kernel behind the product adds its bias
+}
+
+// plan returns the plan of a product, without its bias if the library has no algorithm with it.
+func (p *pass) plan(shape cuda.Product) (found planned) {
+	found, ok := p.plans[shape]
+	if ok || p.err != nil {
+		return found
+	}
+	key := shape
+	found.Plan, p.err = p.blas.Plan(shape)
+	if shape.Bias && errors.Is(p.err, cuda.ErrNoAlgorithm) {
+		shape.Bias, found.apart = false, true
+		if found.Plan, p.err = p.blas.Plan(shape); p.err == nil {
+			p.device.note(fmt.Sprintf("cuda:%d: cuBLASLt adds no bias to a product of %v: kernels add "+
+				"biases apart, which is slower", p.device.Info().Ordinal, shape))
+		}
+	}
+	if p.err == nil {
+		p.plans[key] = found
+		p.memory.closers = append(p.memory.closers, found.Plan)
+	}
+	return found
+}
+
+// biasOf returns where a bias lies in the type of the result to which it is added, as the library wants it.
+func (p *pass) biasOf(offset int, kind cuda.Type) cuda.Address {
+	if kind == cuda.BF16 {
+		return p.operand(matrix{nil, p.places.of(offset), 1})
+	}
+	return p.weight(offset)
 }
 
 // alignmentOf returns the alignment that all offsets in bytes keep.

@@ -84,9 +84,10 @@ func newReplica(d *device, t *trainer, c model.ReplicaConfig) (*replica, error) 
 
 // allocate lays the replica out, for groups of up to a number of samples.
 func (r *replica) allocate(m *memory, d *device, t *trainer, c model.ReplicaConfig, samplesMax int) {
-	l, p := t.program.Layout, placesOf(t.program.Layout)
+	l, p := t.program.Layout, placesOf(t.program.Layout, t.operands)
 	r.shared = &shared{device: d, memory: m, program: t.program, places: p, operands: t.operands,
-		params: m.floats(p.length), plans: map[cuda.Product]*cuda.Plan{}}
+		params: m.floats(p.length), inBF16: narrowValues(t.program, t.operands),
+		plans: map[cuda.Product]planned{}}
 	if t.operands == cuda.BF16 {
 		r.narrow = m.raw(2 * p.length)
 	}

@@ -14,19 +14,24 @@ import (
 // A rank that does not fit is an error that says how much it needs and the largest groups that would fit:
 // they do, and groups of a sample more do not.
 func TestWhatDoesNotFitSaysWhatWould(t *testing.T) {
+	for _, precision := range []string{job.FP32, job.BF16} {
+		t.Run(precision, func(t *testing.T) { whatFits(t, precision) })
+	}
+}
+
+func whatFits(t *testing.T, precision string) {
 	softgpu.Set(t, "TANDEM_SOFTGPU_MEMORY", "50331648")
-	g, n, optimizer := open(t, 1, job.Default()), networks()[0], opt.DefaultDense()
+	g, n, optimizer := openIn(t, precision), networkNamed(t, "towers"), opt.DefaultDense()
 	e, err := model.New(n.spec, n.schema, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := g.Trainer(e)
-	if err != nil {
-		t.Fatal(err)
-	}
 	replica := func(samples int) error {
-		_, err := trainer.NewReplica(model.ReplicaConfig{Initial: initialValues(e),
+		made, err := g.NewMeasured(e, model.ReplicaConfig{Initial: initialValues(e),
 			Optimizer: &optimizer, Groups: 2, SamplesMax: samples})
+		if err == nil {
+			err = made.Close()
+		}
 		return err
 	}
 	err = replica(1 << 20)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"sync"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/dense"
@@ -20,6 +21,8 @@ type GPUs struct {
 	operands cuda.Type // of matrix products
 	sums     string    // how gradients are summed: job.HostSums or another
 	ranks    int       // of the job
+	// Note, if not nil, is called with what a user should know of the GPUs, once for each of them.
+	Note func(line string)
 }
 
 // Attach makes the ranks of a process compute on the GPUs that a job names, and returns these in the order in
@@ -32,7 +35,7 @@ func Attach(b *backend.Backend, j *job.Job) (gpus []cuda.Info, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Trainer = g.Trainer
+	b.Trainer, g.Note = g.Trainer, b.Note
 	for _, d := range g.devices {
 		gpus = append(gpus, d.Info())
 	}
@@ -61,6 +64,12 @@ func Open(libraries cuda.Libraries, j *job.Job) (*GPUs, error) {
 		opened, err := openDevice(driver, ordinal)
 		if err != nil {
 			return nil, err
+		}
+		var once sync.Once
+		opened.note = func(line string) {
+			if g.Note != nil {
+				once.Do(func() { g.Note(line) })
+			}
 		}
 		g.devices = append(g.devices, opened)
 	}
@@ -115,6 +124,7 @@ func (t *trainer) NewReplica(c model.ReplicaConfig) (model.Replica, error) {
 type device struct {
 	*cuda.Device
 	functions map[string]*cuda.Function
+	note      func(line string) // says something to the user, once
 }
 
 func openDevice(driver *cuda.Driver, ordinal int) (*device, error) {

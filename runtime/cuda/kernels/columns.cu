@@ -38,39 +38,59 @@ extern "C" __global__ void finish_columns(float* out, const double* partial, int
 	EACH(j, cols) out[j] = (float)total_of(partial, chunks, cols, j);
 }
 
-extern "C" __global__ void column_sums(double* partial, const float* x, long long rows, int cols) {
+template <class T>
+__device__ void column_sums_of(double* partial, const T* x, long long rows, int cols) {
 	int column = COLUMN;
 	double sum = 0;
 	if (column < cols) {
-		EACH_ROW(i, rows) sum += x[i * cols + column];
+		EACH_ROW(i, rows) sum += value_of(x[i * cols + column]);
 	}
 	keep_partial(sum, partial, cols);
+}
+
+extern "C" __global__ void column_sums(double* partial, const float* x, long long rows, int cols) {
+	column_sums_of(partial, x, rows, cols);
+}
+
+extern "C" __global__ void column_sums_bf16(double* partial, const bf16* x, long long rows, int cols) {
+	column_sums_of(partial, x, rows, cols);
 }
 
 // relu_backward, and the column sums of the result. A thread loads several rows before it stores any: a load
 // cannot pass a store to the same matrix.
 #define ROWS_AT_ONCE 8
 
-extern "C" __global__ void relu_backward_sums(double* partial, float* grad, const float* out, long long rows,
-                                              int cols) {
+template <class T, class F>
+__device__ void relu_backward_sums_of(double* partial, T* grad, const F* flows, long long rows, int cols) {
 	int column = COLUMN;
 	double sum = 0;
 	long long end = end_of_chunk(rows);
 	if (column < cols) {
 		for (long long i = (long long)blockIdx.y * CHUNK + threadIdx.y; i < end; i += ROWS_AT_ONCE * LANES) {
-			float g[ROWS_AT_ONCE], o[ROWS_AT_ONCE];
+			float g[ROWS_AT_ONCE];
+			int f[ROWS_AT_ONCE];
 			for (int k = 0; k < ROWS_AT_ONCE; k++) {
 				long long row = i + k * LANES;
-				g[k] = row < end ? grad[row * cols + column] : 0;
-				o[k] = row < end ? out[row * cols + column] : 1;
+				g[k] = row < end ? value_of(grad[row * cols + column]) : 0;
+				f[k] = row < end ? flows_at(flows, row * cols + column) : 1;
 			}
 			for (int k = 0; k < ROWS_AT_ONCE; k++) {
-				if (o[k] <= 0) grad[(i + k * LANES) * cols + column] = g[k] = 0;
+				if (!f[k]) keep(&grad[(i + k * LANES) * cols + column], g[k] = 0);
 				sum += g[k];
 			}
 		}
 	}
 	keep_partial(sum, partial, cols);
+}
+
+extern "C" __global__ void relu_backward_sums(double* partial, float* grad, const float* out, long long rows,
+                                              int cols) {
+	relu_backward_sums_of(partial, grad, out, rows, cols);
+}
+
+extern "C" __global__ void relu_backward_sums_bf16(double* partial, bf16* grad, const unsigned char* flows,
+                                                   long long rows, int cols) {
+	relu_backward_sums_of(partial, grad, flows, rows, cols);
 }
 
 // Batch norm, in three sweeps over a group: means, squared deviations, values.
@@ -105,29 +125,55 @@ extern "C" __global__ void norm_inverse(double* inverse, float* stats_mean, floa
 	}
 }
 
-extern "C" __global__ void normalize(float* x, float* normalized, long long rows, int cols, const double* mean,
-                                     const double* inverse, const float* gamma, const float* beta) {
+// The values to be normalized lie where the normalized ones go, or where the results go.
+template <class T>
+__device__ void normalize_of(T* out, float* normalized, const float* x, long long rows, int cols,
+                             const double* mean, const double* inverse, const float* gamma,
+                             const float* beta) {
 	EACH(i, rows * cols) {
 		long long j = i % cols;
 		float v = (float)((x[i] - mean[j]) * inverse[j]);
 		normalized[i] = v;
-		x[i] = gamma[j] * v + beta[j];
+		keep(&out[i], gamma[j] * v + beta[j]);
 	}
 }
 
-extern "C" __global__ void norm_backward_sums(double* sums, double* dots, const float* grad,
-                                              const float* normalized, long long rows, int cols) {
+extern "C" __global__ void normalize(float* out, float* normalized, const float* x, long long rows, int cols,
+                                     const double* mean, const double* inverse, const float* gamma,
+                                     const float* beta) {
+	normalize_of(out, normalized, x, rows, cols, mean, inverse, gamma, beta);
+}
+
+extern "C" __global__ void normalize_bf16(bf16* out, float* normalized, const float* x, long long rows,
+                                          int cols, const double* mean, const double* inverse,
+                                          const float* gamma, const float* beta) {
+	normalize_of(out, normalized, x, rows, cols, mean, inverse, gamma, beta);
+}
+
+template <class T>
+__device__ void norm_backward_sums_of(double* sums, double* dots, const T* grad,
+                                      const float* normalized, long long rows, int cols) {
 	int column = COLUMN;
 	double sum = 0, dot = 0;
 	if (column < cols) {
 		EACH_ROW(i, rows) {
-			double g = grad[i * cols + column];
+			double g = value_of(grad[i * cols + column]);
 			sum += g;
 			dot += g * normalized[i * cols + column];
 		}
 	}
 	keep_partial(sum, sums, cols);
 	keep_partial(dot, dots, cols);
+}
+
+extern "C" __global__ void norm_backward_sums(double* sums, double* dots, const float* grad,
+                                              const float* normalized, long long rows, int cols) {
+	norm_backward_sums_of(sums, dots, grad, normalized, rows, cols);
+}
+
+extern "C" __global__ void norm_backward_sums_bf16(double* sums, double* dots, const bf16* grad,
+                                                   const float* normalized, long long rows, int cols) {
+	norm_backward_sums_of(sums, dots, grad, normalized, rows, cols);
 }
 
 // The totals stay where the first partial sums were.
@@ -142,13 +188,25 @@ extern "C" __global__ void norm_backward_finish(double* sums, double* dots, int 
 	}
 }
 
-extern "C" __global__ void norm_backward(float* grad, const float* normalized, long long rows, int cols,
-                                         const double* sums, const double* dots, const double* inverse,
-                                         const float* gamma) {
+template <class T>
+__device__ void norm_backward_of(T* grad, const float* normalized, long long rows, int cols, const double* sums,
+                                 const double* dots, const double* inverse, const float* gamma) {
 	double n = rows > 0 ? rows : 1;
 	EACH(i, rows * cols) {
 		long long j = i % cols;
-		double centred = grad[i] - sums[j] / n - normalized[i] * (dots[j] / n);
-		grad[i] = (float)((double)gamma[j] * (double)(float)inverse[j] * centred);
+		double centred = value_of(grad[i]) - sums[j] / n - normalized[i] * (dots[j] / n);
+		keep(&grad[i], (float)((double)gamma[j] * (double)(float)inverse[j] * centred));
 	}
+}
+
+extern "C" __global__ void norm_backward(float* grad, const float* normalized, long long rows, int cols,
+                                         const double* sums, const double* dots, const double* inverse,
+                                         const float* gamma) {
+	norm_backward_of(grad, normalized, rows, cols, sums, dots, inverse, gamma);
+}
+
+extern "C" __global__ void norm_backward_bf16(bf16* grad, const float* normalized, long long rows, int cols,
+                                              const double* sums, const double* dots, const double* inverse,
+                                              const float* gamma) {
+	norm_backward_of(grad, normalized, rows, cols, sums, dots, inverse, gamma);
 }

@@ -2,16 +2,20 @@
 // row. A block has a sample. Its vectors are copied to shared memory if the launch has any: they lie a value
 // further apart there, so that threads with different vectors read different banks.
 
-__device__ const float* vectors_of(const float* all, long long sample, int count, int dim, int in_shared) {
+template <class V>
+__device__ const float* vectors_of(const V* all, long long sample, int count, int dim, int in_shared) {
 	extern __shared__ float copy[];
-	const float* vectors = all + sample * count * dim;
-	if (!in_shared) return vectors;
-	for (int i = threadIdx.x; i < count * dim; i += blockDim.x) copy[i / dim * (dim + 1) + i % dim] = vectors[i];
+	const V* vectors = all + sample * count * dim;
+	if (!in_shared) return (const float*)vectors; // they are floats: see interaction.room
+	for (int i = threadIdx.x; i < count * dim; i += blockDim.x) {
+		copy[i / dim * (dim + 1) + i % dim] = value_of(vectors[i]);
+	}
 	__syncthreads();
 	return copy;
 }
 
-extern "C" __global__ void interaction(float* out, const float* all, int count, int dim, int in_shared) {
+template <class T, class V>
+__device__ void interaction_of(T* out, const V* all, int count, int dim, int in_shared) {
 	long long sample = blockIdx.x;
 	const float* vectors = vectors_of(all, sample, count, dim, in_shared);
 	int stride = dim + in_shared, pairs = count * (count - 1) / 2;
@@ -21,35 +25,65 @@ extern "C" __global__ void interaction(float* out, const float* all, int count, 
 		int j = pair - first;
 		float sum = 0;
 		for (int d = 0; d < dim; d++) sum += vectors[i * stride + d] * vectors[j * stride + d];
-		out[sample * pairs + pair] = sum;
+		keep(&out[sample * pairs + pair], sum);
 	}
 }
 
-extern "C" __global__ void interaction_backward(float* grad_vectors, const float* all, const float* grad,
-                                                int count, int dim, int fresh, int in_shared) {
+extern "C" __global__ void interaction(float* out, const float* all, int count, int dim, int in_shared) {
+	interaction_of(out, all, count, dim, in_shared);
+}
+
+extern "C" __global__ void interaction_bf16(bf16* out, const bf16* all, int count, int dim, int in_shared) {
+	interaction_of(out, all, count, dim, in_shared);
+}
+
+extern "C" __global__ void interaction_to_bf16(bf16* out, const float* all, int count, int dim, int in_shared) {
+	interaction_of(out, all, count, dim, in_shared);
+}
+
+template <class V, class T>
+__device__ void interaction_backward_of(V* grad_vectors, const V* all, const T* grad, int count, int dim,
+                                        int fresh, int in_shared) {
 	long long sample = blockIdx.x;
 	int width = count * dim, stride = dim + in_shared;
 	int pairs = count * (count - 1) / 2;
 	grad += sample * pairs;
 	extern __shared__ float block[]; // the vectors, and then the gradients of their products
+	const float* of_pairs = (const float*)grad;
 	if (in_shared) {
 		float* own = block + count * stride; // vectors_of waits for all threads
-		for (int pair = threadIdx.x; pair < pairs; pair += blockDim.x) own[pair] = grad[pair];
-		grad = own;
+		for (int pair = threadIdx.x; pair < pairs; pair += blockDim.x) own[pair] = value_of(grad[pair]);
+		of_pairs = own;
 	}
 	const float* vectors = vectors_of(all, sample, count, dim, in_shared);
 	for (int at = threadIdx.x; at < width; at += blockDim.x) {
 		int i = at / dim, d = at % dim;
-		const float *v = vectors + d, *row = grad + i * (i - 1) / 2;
+		const float *v = vectors + d, *row = of_pairs + i * (i - 1) / 2;
 		float sum = 0;
 #pragma unroll 4
 		for (int j = 0; j < i; j++, v += stride) sum += row[j] * *v;
 		row += i + i; // the pair (i + 1, i); pair (j, i) lies j values before (j + 1, i)
 #pragma unroll 4
 		for (int j = i + 1; j < count; row += j++) sum += *row * *(v += stride);
-		float* to = &grad_vectors[sample * width + at];
-		*to = fresh ? sum : *to + sum;
+		V* to = &grad_vectors[sample * width + at];
+		keep(to, fresh ? sum : value_of(*to) + sum);
 	}
+}
+
+extern "C" __global__ void interaction_backward(float* grad_vectors, const float* all, const float* grad,
+                                                int count, int dim, int fresh, int in_shared) {
+	interaction_backward_of(grad_vectors, all, grad, count, dim, fresh, in_shared);
+}
+
+extern "C" __global__ void interaction_backward_bf16(bf16* grad_vectors, const bf16* all, const bf16* grad,
+                                                     int count, int dim, int fresh, int in_shared) {
+	interaction_backward_of(grad_vectors, all, grad, count, dim, fresh, in_shared);
+}
+
+extern "C" __global__ void interaction_backward_from_bf16(float* grad_vectors, const float* all,
+                                                          const bf16* grad, int count, int dim, int fresh,
+                                                          int in_shared) {
+	interaction_backward_of(grad_vectors, all, grad, count, dim, fresh, in_shared);
 }
 
 // Logits that are linear in values of the rows, which begin at given places of a sample, and in numbers.

@@ -15,6 +15,8 @@
 //	TANDEM_SOFTGPU_MEMORY      bytes of each device (default 4 GiB)
 //	TANDEM_SOFTGPU_SEED        not 0: streams wait at random; blocks and nodes of graphs in any order
 //	TANDEM_SOFTGPU_LOST_AFTER  pieces of work, or device:pieces, after which it is lost
+//	TANDEM_SOFTGPU_MOVED       not 0: bytes that launches move are counted, and products not computed
+//	TANDEM_SOFTGPU_NO_BIAS     not 0: no product adds a bias
 //	TANDEM_SOFTGPU_DRIVER      version of the driver (default 12040)
 //	TANDEM_SOFTGPU_NO_NVML     not empty: NVML does not start
 //	TANDEM_SOFTGPU_THROTTLED   bits of NVML's reasons why clocks are low (default 0)

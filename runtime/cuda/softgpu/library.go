@@ -60,6 +60,20 @@ func Ran(t testing.TB, kernel string) int64 {
 	return ran(kernel)
 }
 
+// Moved is how often a kernel has run, and the bytes of device memory that it has read and written.
+type Moved struct{ Launches, Read, Written int64 }
+
+// MovedBy returns what launches of a kernel, or of "product", have moved in this process so far while
+// TANDEM_SOFTGPU_MOVED was set: what each has read and written, every page once. It skips the test on
+// hardware.
+func MovedBy(t testing.TB, kernel string) (m Moved) {
+	t.Helper()
+	var moved func(kernel string, launches, read, written *int64)
+	register(t, &moved, "softgpuMoved")
+	moved(kernel, &m.Launches, &m.Read, &m.Written)
+	return m
+}
+
 // register finds a function of the library.
 func register(t testing.TB, function any, name string) {
 	t.Helper()

@@ -25,6 +25,16 @@ func Sent(t testing.TB) int64 {
 	return 0
 }
 
+// Moved is how often a kernel has run, and the bytes of device memory that it has read and written.
+type Moved struct{ Launches, Read, Written int64 }
+
+// MovedBy skips the test: this program cannot open libraries.
+func MovedBy(t testing.TB, kernel string) Moved {
+	t.Helper()
+	Folder(t)
+	return Moved{}
+}
+
 // Ran skips the test: this program cannot open libraries.
 func Ran(t testing.TB, kernel string) int64 {
 	t.Helper()

@@ -5,6 +5,7 @@
 
 #include "blas.cpp"
 #include "driver.cpp"
+#include "moved.cpp"
 #include "kernels.cpp"
 #include "nccl.cpp"
 #include "nvml.cpp"

@@ -249,7 +249,7 @@ static std::string damageOf(Allocation *a, bool before) {
 }
 
 std::string damageAfterAllocations(Device *device) {
-	std::lock_guard<std::mutex> hold(state);
+	std::lock_guard<std::mutex> one(watchMutex), hold(state);
 	for (auto &entry : allocations) {
 		if (entry.second->device != device) continue;
 		std::string damage = damageOf(entry.second, false);
@@ -266,6 +266,7 @@ static CUresult release(void *start, bool pinned) {
 		return CUDA_ERROR_INVALID_VALUE;
 	settle(a->device);
 	settleTogether(a->device);
+	std::lock_guard<std::mutex> one(watchMutex);
 	std::string damage = damageOf(a, true);
 	if (!damage.empty()) breakDevice(device, CUDA_ERROR_ILLEGAL_ADDRESS, damage);
 	{
@@ -288,7 +289,7 @@ API CUresult cuDevicePrimaryCtxRelease_v2(int device) {
 		if (--d->retained > 0) return CUDA_SUCCESS;
 	}
 	settle(d);
-	std::lock_guard<std::mutex> hold(state);
+	std::lock_guard<std::mutex> one(watchMutex), hold(state);
 	for (auto entry = allocations.begin(); entry != allocations.end();) {
 		Allocation *a = entry->second;
 		if (a->device != d) {

@@ -298,6 +298,7 @@ static Block *thisWorker() {
 static struct sigaction segmentBefore, busBefore;
 
 static void onFault(int signal, siginfo_t *info, void *context) {
+	if (seen((char *)info->si_addr, context)) return;
 	if (worker && worker->mayFault) {
 		worker->mayFault = false;
 		worker->fault = uintptr_t(info->si_addr);
@@ -518,5 +519,5 @@ API CUresult cuLaunchKernel(Function *f, unsigned gridX, unsigned gridY, unsigne
 		l->arguments.push_back(&l->values[words]);
 		words += (f->sizes[i] + 7) / 8;
 	}
-	return issue(s, [l] { runKernel(l); });
+	return issue(s, [l] { countMoved(l->kernel, [l] { runKernel(l); }); });
 }

@@ -161,6 +161,13 @@ void breakDevice(Device *device, CUresult code, const std::string &details);
 void allowFaults();
 bool loses(Device *device);  // counts a piece of work, and reports whether the device is lost now
 
+// moved.cpp
+// watchMutex is held while a launch is watched, which may keep other threads from memory of devices. It is taken
+// before the mutexes of driver.cpp.
+extern std::mutex watchMutex;
+bool countsMoved();
+void countMoved(const std::string &name, const Work &launch);  // runs a launch, and counts the bytes it moves
+
 // stream.cpp
 CUresult issue(Stream *stream, Work work);
 void settle(Device *device);  // waits for all streams of a device
