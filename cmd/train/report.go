@@ -53,7 +53,7 @@ type report struct {
 	Comparisons []comparison `json:"comparisons"`
 	Worth       *modelWorth  `json:"worth"` // null where the labels are no classes
 	Simulated   []prediction `json:"simulated"`
-	// Unsimulated says of modes with rows on GPUs why they are not, as where the cluster has no such GPUs.
+	// Unsimulated says of modes why they are not, as where the cluster has no GPUs for rows on GPUs.
 	Unsimulated []string `json:"unsimulated,omitempty"`
 
 	// Reading is, by mode, the share of a run's time in which its data loader was

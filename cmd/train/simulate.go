@@ -31,10 +31,14 @@ type prediction struct {
 // samples is the number of points of the box of unknowns behind a range.
 const samples = 32
 
+// depthMost is the largest number of batches of a rank under way that are simulated: a prediction takes
+// several times as many steps, and minutes beyond.
+const depthMost = 500
+
 // simulate predicts the modes that run on a cluster, without the faults and slow roles of the job: with
 // faults, the speed depends on retry times more than on the cluster, which has other roles. cmd/sim simulates
 // them. It does nothing if the flags leave the prediction out.
-func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
+func (r *report) simulate(ctx context.Context, j job.Job, f flags, data *datasets.Dataset) error {
 	if slices.Contains(f.without, predictionPart) {
 		return nil
 	}
@@ -52,8 +56,13 @@ func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
 		}
 		t.Faults, t.Slow, t.Wire.Retry = fault.Plan{}, nil, 0
 		predicted := &predict.Job{Job: t, Hardware: hardware, Workload: w, Layout: layout}
-		a, err := predict.Run(context.Background(), predicted, predict.Options{Samples: samples})
-		err = predict.WithDivision(context.Background(), predicted, predict.Options{}, err)
+		if t.Depth() > depthMost {
+			r.Unsimulated = append(r.Unsimulated, fmt.Sprintf("%s with %d batches fetched ahead: up to %d "+
+				"are simulated", t.Training.Mode, t.Depth(), depthMost))
+			continue
+		}
+		a, err := predict.Run(ctx, predicted, predict.Options{Samples: samples})
+		err = predict.WithDivision(ctx, predicted, predict.Options{}, err)
 		// The cluster may have no such GPUs. Whether those of this machine do, the run finds out.
 		if t.HasRowsOnGPU() && err != nil {
 			r.Unsimulated = append(r.Unsimulated, fmt.Sprintf("%s on %s: %v",

@@ -125,7 +125,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			return nil, err
 		}
 	}
-	if err := r.simulate(j, f, data); err != nil { // first: it is quick and checks the cluster
+	if err := r.simulate(ctx, j, f, data); err != nil { // first: it is quick and checks the cluster
 		return nil, err
 	}
 	watcher, err := p.newWatcher(r, folder, len(all), f)

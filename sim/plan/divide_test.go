@@ -45,14 +45,17 @@ func onGPUs(t *testing.T, capacity int, rows ...float64) *predict.Job {
 }
 
 // Servers have 8 GPUs. Room for 100 rows on each is that for 1000 rows of two servers, but for those of no
-// single one, nor for 4000 rows of two: there slots are left to PSs, and the place has the rate of the job with
-// these slots.
+// single one, nor for 4000 rows of two: there slots are left to PSs, and the place has the rate of the job
+// with these slots.
 func TestSlotsAreLeftToPSsWhereGPUsLackRoom(t *testing.T) {
 	for _, c := range []struct {
 		rows    []float64
 		divided [2]bool // of one server, and of two
 		never   string  // on GPUs
-	}{{[]float64{700, 300}, [2]bool{true, false}, ""}, {[]float64{700, 300, 3000}, [2]bool{true, true}, "slot2"}} {
+	}{
+		{[]float64{700, 300}, [2]bool{true, false}, ""},
+		{[]float64{700, 300, 3000}, [2]bool{true, true}, "slot2"},
+	} {
 		s, _, err := NewSpace(Ask{Choice: predict.Choice{File: onGPUs(t, 100, c.rows...)}, Share: 1,
 			Presets: []string{"persia-gcp"}, Modes: []string{job.Hybrid}, GPUsMost: 16, HostsMost: 2})
 		if err != nil {

@@ -12,11 +12,12 @@
 //     than that with the most of each, or cheaper an hour than that with the fewest. A box whose bound is
 //     dearer than the best cluster that is known is left out; others are halved where that tells the most of
 //     the price.
-//   - k times the servers are at most k times as fast, but for a quarter, where the accelerators have all rows
-//     that they are to have. So large clusters are simulated only if they could be better than what is known.
+//   - k times the servers are at most k times as fast, but for a quarter, where the accelerators have all
+//     rows that they are to have. So large clusters are simulated only if they could be better than what is
+//     known.
 //
-// Where the rows that a job has on GPUs do not fit them, a space leaves slots to PSs. Of several divisions of a
-// place, the fastest counts.
+// Where the rows that a job has on GPUs do not fit them, a space leaves slots to PSs. Of several divisions of
+// a place, the fastest counts.
 //
 // The front of cheapest and fastest is a series of searches, each for a cluster that is a tenth faster than
 // the one before, or more.
