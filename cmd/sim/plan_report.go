@@ -111,6 +111,10 @@ func (d *planned) turns() string {
 	first := d.front[0]
 	text := fmt.Sprintf("Cluster 1 is fast enough at %.0f %% of the points of what is not known, and the "+
 		"cheapest of these at %.0f %%", 100*first.enough, 100*first.cheapest)
+	if n := first.whole.Unfit(); n > 0 {
+		text += fmt.Sprintf("; at %.0f %% the job does not fit it",
+			100*float64(n)/float64(len(first.whole.Samples)))
+	}
 	var other *option
 	rival := 0
 	for i, o := range d.front[1:] {

@@ -171,6 +171,7 @@ type singleDocument struct {
 	Interval       *[2]float64           `json:"throughput_interval"` // over what is not known
 	CI95           *[2]float64           `json:"throughput_ci95"`     // over seeds
 	Samples        *int                  `json:"samples"`
+	Unfit          int                   `json:"samples_that_do_not_fit,omitempty"` // not in the interval
 	StepTime       stepTimes             `json:"step_time_ms"`
 	Efficiency     *float64              `json:"scaling_efficiency"`
 	EfficiencyBase *int                  `json:"scaling_base_gpus"`
@@ -262,7 +263,7 @@ func (d *detailed) document() *singleDocument {
 	x.Job, x.Mode, x.GPUs, x.GlobalBatch = &d.job.Name, &mode, &gpus, &batch
 	x.System = &q.hardware.System.Name
 	x.Throughput, x.Interval, x.CI95 = &r.Throughput, pair(d.Interval), pair(d.CI95)
-	x.Samples = &q.samples
+	x.Samples, x.Unfit = &q.samples, d.Unfit()
 	x.StepTime = stepTimes{ms(r.StepTime), ms(r.StepP50), ms(r.StepP99)}
 	x.Efficiency = d.efficiency
 	if d.efficiency != nil {
@@ -400,6 +401,9 @@ func (d *detailed) writeText(w io.Writer) error {
 		line("", "%s to %s over %d points of what is not known (1st to 99th percentile)",
 			rate(d.Interval.Low),
 			rate(d.Interval.High), q.samples)
+	}
+	if n := d.Unfit(); n > 0 {
+		line("", "at %d of these points, which are not in it, the job does not fit", n)
 	}
 	if a := q.hardware.System.Accuracy; a != nil {
 		line("", "predictions with %s were off by %.0f %%: the median of %d published steps",

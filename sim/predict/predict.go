@@ -71,6 +71,16 @@ type Prediction struct {
 	Samples []float64
 }
 
+// Unfit returns the number of sampled points at which the job does not fit its memory.
+func (p *Prediction) Unfit() (points int) {
+	for _, x := range p.Samples {
+		if math.IsNaN(x) {
+			points++
+		}
+	}
+	return points
+}
+
 // Interval is a range of samples a second, or of their ratios.
 type Interval struct{ Low, High float64 }
 
