@@ -42,8 +42,8 @@ func rowsOnGPU(n *numerics) *model.RowsConfig {
 	}
 	c := n.job.RowsConfig()
 	c.Schema = n.schema
-	if n.bySlot != nil {
-		c.Slots = n.bySlot.onGPU
+	if n.divided != nil {
+		c.Slots, c.HotOnly = n.divided.onGPU, n.divided.tiers != nil
 	}
 	return c
 }
@@ -86,7 +86,7 @@ func (g *gpuRows) newCopy() (*table.Table, error) {
 // whose rows are on PSs.
 func (g *gpuRows) forward(i item, part *batch.Part) error {
 	schema, ids, pooled := g.schema, (*IDs)(nil), []float32(nil)
-	if g.bySlot == nil {
+	if g.divided == nil {
 		ids = get[*IDs](i.store, i.Reads[1])
 	} else {
 		both := get[*PooledAndIDs](i.store, i.Reads[1])
@@ -94,7 +94,7 @@ func (g *gpuRows) forward(i item, part *batch.Part) error {
 		if pooled, err = both.Values.Unpack(part.Samples * g.width); err != nil {
 			return err
 		}
-		schema, ids = g.bySlot.gpu, &both.IDs
+		schema, ids = g.divided.gpu, &both.IDs
 	}
 	own, err := ids.part(schema)
 	if err != nil {

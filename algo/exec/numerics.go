@@ -23,7 +23,7 @@ type numerics struct {
 	dims    batch.Dims // lengths of embedding rows
 	dim     int        // the largest of them; where rows are hot, all rows have this length
 	width   int        // pooled embedding values of a sample that travel
-	bySlot  *bySlot    // where the rows of each slot are; nil: all are in one place
+	divided *divided   // which rows are on GPUs, and which on PSs; nil: all are in one place
 	winners int        // those of them that are maxima
 	first   int        // the global step that roles count as step 0
 	plan    shard.Plan

@@ -13,6 +13,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/shard"
 )
 
 // counted is the plain form: a map of the samples of each row. Rows of raw slots are left out.
@@ -100,6 +101,50 @@ func TestHotRowsAreChosenByTheirCost(t *testing.T) {
 		}
 		if got := training.Rows.Hot.Rows().Len(); got != most {
 			t.Errorf("%s, τ = %d, %v: %d hot rows, want %d", c.mode, c.tau, c.wire, got, most)
+		}
+	}
+}
+
+// On GPUs, those that are chosen without a share are the most frequent that fit, of the rows that each GPU
+// would own. Of those chosen by a share all must fit.
+func TestHotRowsFillTheGPUs(t *testing.T) {
+	source := exectest.NewColumns(16*12, 16)
+	counts := counted(source.Schema(), source.All)
+	for _, ranks := range []int{1, 2} {
+		for _, room := range []int{3, 8, 100} {
+			j := exectest.Job(ranks, 1)
+			j.Model.Device.CUDA, j.Rows.Placement, j.Rows.Capacity = true, job.RowsOnGPU, room
+			j.Rows.Hot.Auto = true
+			if err := j.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			if err := frequent.Choose(&j, source, 0); err != nil {
+				t.Fatal(err)
+			}
+			hot, rows := j.Rows.Hot.Rows(), make([]int, ranks)
+			owner, rarest := shard.Rows(ranks), make([]int, ranks)
+			for _, sign := range hot.Signs() {
+				rank := owner.Owner(sign)
+				if rows[rank]++; rarest[rank] == 0 || counts[sign] < rarest[rank] {
+					rarest[rank] = counts[sign]
+				}
+			}
+			for sign, n := range counts { // order-free: each is checked
+				rank := owner.Owner(sign)
+				if _, isHot := hot.Place(sign); !isHot && (rows[rank] < room || n > rarest[rank]) {
+					t.Errorf("%d GPUs with room for %d: one has %d, all of at least %d samples, and not a "+
+						"row of %d", ranks, room, rows[rank], rarest[rank], n)
+				}
+			}
+			if most := slices.Max(rows); most > room {
+				t.Errorf("%d rows on a GPU with room for %d", most, room)
+			}
+			j.Rows.Hot = job.Hot{Share: 1e-9}
+			err := frequent.Choose(&j, source, 0)
+			if room == 100 && (err != nil || j.Rows.Hot.Rows().Len() != len(counts)) ||
+				room < 100 && (err == nil || !strings.Contains(err.Error(), "set rows.hot.auto, which")) {
+				t.Errorf("%d GPUs with room for %d, by a share: error %v", ranks, room, err)
+			}
 		}
 	}
 }

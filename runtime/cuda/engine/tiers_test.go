@@ -1,0 +1,211 @@
+package engine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"tandem/algo/exec"
+	"tandem/algo/exec/exectest"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/runtime/train"
+)
+
+// tiers returns a job with the rows in at least a share of the samples on the GPUs of a number of ranks.
+func tiers(j job.Job, ranks int, share float64) job.Job {
+	j = shared(j, ranks)
+	j.Rows.Hot.Share = share
+	return j
+}
+
+// drawTiers draws slots of which the first, and maybe others, can have hot rows on GPUs.
+func drawTiers(r *rand.Rand) (slots []batch.Slot) {
+	slots = drawSlots(r, 1+r.IntN(20))
+	for i := range slots {
+		s := &slots[i]
+		switch {
+		case i == 0:
+			*s = batch.Slot{Name: s.Name, Dim: s.Dim}
+		case s.Pooling == batch.Sum && s.HashStack.Rounds == 0 && s.Group == "" && r.IntN(3) == 0:
+			s.Pooling, s.Scale = batch.Max, batch.Unscaled
+		case s.Pooling == batch.Sum && r.IntN(3) == 0:
+			s.Weighted = true
+		}
+	}
+	return slots
+}
+
+// oneIDEach leaves samples at most one id of each slot that can have hot rows on GPUs.
+func oneIDEach(data *exectest.Columns) {
+	for s := range data.All.Slots {
+		if all := data.All.Slots[s]; data.Fields.Slots[s].AddsRows() {
+			own := batch.Jagged{Offsets: []int32{0}}
+			for i := range data.All.Samples {
+				ids := all.SampleIDs(i)
+				own.IDs = append(own.IDs, ids[:min(1, len(ids))]...)
+				own.Offsets = append(own.Offsets, int32(len(own.IDs)))
+			}
+			data.All.Slots[s] = own
+		}
+	}
+}
+
+// Random jobs have one set of bits in sync with their hot rows on 1, 2 or 4 GPUs and the others on PSs. It is
+// that of all rows on PSs beside one GPU if no bag has rows of both.
+func TestTiersHaveTheSameBitsOnAnyNumberOfGPUs(t *testing.T) {
+	jobs := 8
+	if *long {
+		jobs = 500
+	} else if testing.Short() {
+		jobs = 3
+	}
+	for seed := range jobs {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(13, uint64(seed)))
+			j, data := drawTrainingOf(r, drawTiers(r))
+			single := r.IntN(2) == 0
+			if single {
+				oneIDEach(data)
+			}
+			if r.IntN(2) == 0 {
+				j.Wire.Index = job.IndexCompressed
+			}
+			share, want := r.Float64()/4, (*train.Result)(nil)
+			if single {
+				var err error
+				if want, err = trainedOn(t, j, data, train.Options{}); err != nil {
+					t.Fatal("rows on PSs:", err)
+				}
+			}
+			for _, ranks := range []int{1, 2, 4} {
+				got, err := trainedOn(t, tiers(j, ranks, share), data, train.Options{})
+				if err != nil {
+					t.Fatalf("%d GPUs: %v", ranks, err)
+				}
+				if want == nil {
+					want = got
+				}
+				sameResult(t, fmt.Sprintf("%d hot rows on %d GPUs", got.HotRows, ranks), got, want)
+				if most := got.MissedUpdates.Max(); most > 0 {
+					t.Errorf("%d GPUs: gradients missed %d updates", ranks, most)
+				}
+			}
+		})
+	}
+}
+
+// tagsApart returns exectest's data, in which samples have at most one of tags, and its job with the more
+// frequent tags on the GPUs of ranks; without ranks, all rows are on PSs.
+func tagsApart(ranks int) (job.Job, *exectest.Columns) {
+	data := exectest.NewColumns(160, 16)
+	oneIDEach(data)
+	if ranks == 0 {
+		return onGPU(false), data
+	}
+	return tiers(exectest.Job(1, 2), ranks, 0.025), data
+}
+
+// GPUs have the hot rows and PSs the others, and the ids of both are counted.
+func TestTiersAreWhereTheCountsSay(t *testing.T) {
+	const share = 0.025
+	_, data := tagsApart(0)
+	with, ids := map[uint64]int{}, 0
+	for _, id := range data.All.Slots[0].IDs {
+		with[id]++
+	}
+	hot, named := 0, 0
+	for _, n := range with {
+		if float64(n) >= share*160 {
+			hot, named = hot+1, named+n
+		}
+	}
+	for _, own := range data.All.Slots {
+		ids += len(own.IDs)
+	}
+	if hot == 0 || hot == len(with) {
+		t.Fatalf("%d of %d rows of tags are hot: nothing is divided", hot, len(with))
+	}
+	for _, ranks := range []int{1, 2} {
+		j, data := tagsApart(ranks)
+		got, err := trainedOn(t, j, data, train.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		onGPUs := 0
+		for _, g := range got.GPURows {
+			onGPUs += g.Rows
+		}
+		if onGPUs != hot || got.HotRows != hot || onGPUs+got.PSRows != got.Rows {
+			t.Errorf("%d ranks: %d rows on GPUs and %d on PSs of %d, %d hot; want %d on GPUs", ranks, onGPUs,
+				got.PSRows, got.Rows, got.HotRows, hot)
+		}
+		if got.IDs != uint64(ids) || got.IDsOnGPUs != uint64(named) {
+			t.Errorf("%d ranks: %d of %d ids name rows on GPUs, want %d of %d", ranks, got.IDsOnGPUs, got.IDs,
+				named, ids)
+		}
+	}
+}
+
+// In hybrid, hot rows are never late and the others keep their bound. Without staleness, hybrid has the bits
+// of sync.
+func TestTiersInHybrid(t *testing.T) {
+	for _, ranks := range []int{1, 2} {
+		j, data := tagsApart(ranks)
+		j.Training.Mode, j.Wire.Precision = job.Hybrid, compress.FP16
+		got, err := trainedOn(t, j, data, train.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := got.MissedUpdates.Count(); got.HotGradients == 0 || n <= got.HotGradients {
+			t.Errorf("%d ranks: %d row gradients, %d of hot rows", ranks, n, got.HotGradients)
+		}
+	}
+	fresh, data := tagsApart(1)
+	none := 0
+	fresh.Training.Mode, fresh.Training.Staleness = job.Hybrid, &none
+	got, err := trainedOn(t, fresh, data, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := tagsApart(0)
+	sameResult(t, "one rank without staleness", got, trainedFrom(t, all, 1, data))
+}
+
+// A model goes on with the bits of a training without a pause, from and to: all rows on PSs, hot rows on one
+// GPU or on several, other hot rows, and all on a GPU.
+func TestTiersMove(t *testing.T) {
+	all, data := tagsApart(0)
+	one, _ := tagsApart(1)
+	two, _ := tagsApart(2)
+	jobs := map[string]job.Job{"PSs": all, "1 GPU": one, "2 GPUs": two, "other rows": one,
+		"all": shared(exectest.Job(1, 2), 1)}
+	other := jobs["other rows"]
+	other.Roles.EmbeddingPSs, other.Rows.Hot.Share, other.Rows.Hot.Auto = 3, 0, true
+	other.Rows.Capacity = 7
+	jobs["other rows"] = other
+	want := trainedFrom(t, all, 1, data)
+	for from, to := range map[string][]string{
+		"PSs": {"1 GPU", "2 GPUs"}, "all": {"1 GPU"}, "1 GPU": {"PSs", "all", "2 GPUs", "other rows"},
+		"2 GPUs": {"PSs", "other rows"},
+	} {
+		folder := filepath.Join(t.TempDir(), "model")
+		if _, err := trainedOn(t, jobs[from], data, savedAt(t, jobs[from], folder, 5)); err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range to {
+			o := beginningWith(t, folder)
+			others := t.TempDir()
+			o.SaveEvery, o.Save = 2, func(step int, s exec.State) error {
+				return savedAt(t, jobs[to], filepath.Join(others, fmt.Sprint(step)), step).Trained(s)
+			}
+			got, err := trainedOn(t, jobs[to], data, o)
+			if err != nil {
+				t.Fatalf("from %s to %s: %v", from, to, err)
+			}
+			sameResult(t, fmt.Sprintf("from %s to %s", from, to), got, want)
+		}
+	}
+}
