@@ -149,8 +149,8 @@ func TestTiersAreWhereTheCountsSay(t *testing.T) {
 	}
 }
 
-// In hybrid, hot rows are never late and the others keep their bound. Without staleness, hybrid has the bits
-// of sync.
+// In hybrid, hot rows are never late: if all rows are hot, it has the bits of sync with all rows on PSs, which
+// it also has without staleness. The others keep their bound.
 func TestTiersInHybrid(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
 		j, data := tagsApart(ranks)
@@ -172,6 +172,21 @@ func TestTiersInHybrid(t *testing.T) {
 	}
 	all, _ := tagsApart(0)
 	sameResult(t, "one rank without staleness", got, trainedFrom(t, all, 1, data))
+	data = exectest.NewColumns(160, 16) // with several ids in a bag
+	data.Fields.Slots, data.All.Slots = data.Fields.Slots[:1], data.All.Slots[:1]
+	for _, ranks := range []int{1, 2} {
+		j := tiers(exectest.Job(1, 2), ranks, 1e-9)
+		j.Training.Mode = job.Hybrid
+		got, err := trainedOn(t, j, data, train.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameResult(t, fmt.Sprint("all rows hot on GPUs: ", ranks), got, trainedFrom(t, all, 1, data))
+		if got.PSRows > 0 || got.IDsOnGPUs != got.IDs {
+			t.Errorf("%d ranks: %d rows on PSs, %d of %d ids on GPUs", ranks, got.PSRows, got.IDsOnGPUs,
+				got.IDs)
+		}
+	}
 }
 
 // A model goes on with the bits of a training without a pause, from and to: all rows on PSs, hot rows on one
