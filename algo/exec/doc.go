@@ -54,6 +54,9 @@
 // pooled. So a bag with rows of both is summed in another order than where all rows are in one place: sync
 // has one set of bits for one set of hot rows, and that of rows on PSs where no bag has rows of both.
 //
+// Hot rows on every GPU, as they are on every host, would be reduced as a whole in every step, whether a
+// batch has them or not. That suits some thousands of rows, and not the memory of a GPU.
+//
 // How several ranks divide the rows is a matter between them (model.RowsTrainer), which a checkpoint does not
 // know. Forward of a rank then waits for that of the others, and the update of the rows is one more bucket of
 // the all-reduce. When a run fails, GiveUp ends the waits.

@@ -56,21 +56,20 @@ type Result struct {
 	GPURows                 []exec.GPURows // by rank, if rows are on GPUs of this process
 	PSRows                  int            // of Rows, those on PSs of this process
 	PSRowMemory             unit.Bytes     // of these, as RowMemory
-	// IDs counts the ids that EWs of this process have resolved, if GPUs have the hot rows and PSs the
-	// others, and IDsOnGPUs those of them that name rows on GPUs.
-	IDs, IDsOnGPUs   uint64
-	EvictedRows      int        // rows that were evicted to make room for others
-	EvictedGradients int        // row gradients whose row had been evicted
-	ExpiredRows      int        // rows that went because no step had read them for long
-	ExpiredGradients int        // row gradients whose row had expired
-	Waiting          int        // ids without rows whose steps are counted, at the end
-	WaitingMemory    unit.Bytes // of these, besides RowMemory
-	AppliedGradients int        // row gradients that have changed their row
-	Processes        int        // number of processes with roles
-	Pauses           []Pause    // to save the model on the way
-	Recoveries       []Recovery // from the loss of processes
-	Replays          []Replay   // by which processes have come back with nothing lost
-	Notes            []string   // what does not continue from the model that the run began with
+	IDs                     uint64         // that EWs of this process resolved, if GPUs have the hot rows
+	IDsOnGPUs               uint64         // of IDs, those that name hot rows
+	EvictedRows             int            // rows that were evicted to make room for others
+	EvictedGradients        int            // row gradients whose row had been evicted
+	ExpiredRows             int            // rows that went because no step had read them for long
+	ExpiredGradients        int            // row gradients whose row had expired
+	Waiting                 int            // ids without rows whose steps are counted, at the end
+	WaitingMemory           unit.Bytes     // of these, besides RowMemory
+	AppliedGradients        int            // row gradients that have changed their row
+	Processes               int            // number of processes with roles
+	Pauses                  []Pause        // to save the model on the way
+	Recoveries              []Recovery     // from the loss of processes
+	Replays                 []Replay       // by which processes have come back with nothing lost
+	Notes                   []string       // what does not continue from the model that the run began with
 }
 
 // Options say what a run computes with and what observes it. The zero value stands for the built-in kernels

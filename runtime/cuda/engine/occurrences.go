@@ -132,7 +132,7 @@ func (t *rows) Forward(part *batch.Part, ids []batch.Jagged, pooled, grads []flo
 	if counts := asInts(t.counts); counts[2] != 0 {
 		return fmt.Errorf("%w: cuda:%d has %d rows of at most %d, and the batch has more; raise "+
 			"rows.capacity or rows.memory, take more GPUs (roles.ranks), or leave slots to PSs (placement "+
-			"in data.slots)", table.ErrFull,
+			"in data.slots), or rare rows (rows.hot)", table.ErrFull,
 			t.device.Info().Ordinal, counts[0], t.config.Capacity)
 	}
 	return nil

@@ -282,7 +282,7 @@ func (t *rows) AddRows(c *table.Columns) error {
 	if n > t.config.Capacity {
 		return fmt.Errorf("%w: cuda:%d would have %d rows of the model, and there is room for %d; raise "+
 			"rows.capacity or rows.memory, take more GPUs (roles.ranks), or leave slots to PSs (placement "+
-			"in data.slots)", table.ErrFull,
+			"in data.slots), or rare rows (rows.hot)", table.ErrFull,
 			t.device.Info().Ordinal, n, t.config.Capacity)
 	}
 	headers := make([]uint32, n)

@@ -149,8 +149,8 @@ func TestTiersAreWhereTheCountsSay(t *testing.T) {
 	}
 }
 
-// In hybrid, hot rows are never late: if all rows are hot, it has the bits of sync with all rows on PSs, which
-// it also has without staleness. The others keep their bound.
+// In hybrid, hot rows are never late: if all rows are hot, it has the bits of sync with all rows on PSs. It
+// also has them without staleness. Rows on PSs keep their bound.
 func TestTiersInHybrid(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
 		j, data := tagsApart(ranks)
