@@ -50,15 +50,15 @@ func newDivided(j *job.Job, schema *batch.Schema) *divided {
 func (w *embeddingWorkerWork) divide(part batch.Part) (onPSs batch.Part, onGPU *IDs) {
 	b := w.divided
 	rest, taken, none := *part.Batch, *part.Batch, make([]int32, part.Samples+1)
-	rest.Slots, taken.Slots = slices.Clone(rest.Slots), nil
-	for _, slot := range b.onGPU {
-		own, others := part.Slots[slot], batch.Jagged{Offsets: none}
-		if b.tiers != nil {
-			own, others = hotIDs(own, w.schema.Signer(slot), w.plan.Hot())
-		}
-		taken.Slots, rest.Slots[slot] = append(taken.Slots, own), others
+	rest.Slots, taken.Slots = slices.Clone(rest.Slots), make([]batch.Jagged, len(b.onGPU))
+	for k, slot := range b.onGPU {
+		taken.Slots[k], rest.Slots[slot] = part.Slots[slot], batch.Jagged{Offsets: none}
 	}
 	if b.tiers != nil {
+		w.forEach(len(b.onGPU), func(k int) {
+			slot := b.onGPU[k]
+			taken.Slots[k], rest.Slots[slot] = hotIDs(part.Slots[slot], w.schema.Signer(slot), w.plan.Hot())
+		})
 		b.tiers.count(&part, taken.Slots)
 	}
 	onPSs, all := part, part

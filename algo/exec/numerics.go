@@ -39,6 +39,17 @@ func longestRow(t *job.Job, dims batch.Dims) int {
 	return t.Model.Dim() // of no row
 }
 
+// forEach calls task for every index from 0 to tasks−1, by the pool if there is one.
+func (n *numerics) forEach(tasks int, task func(index int)) {
+	if n.pool != nil {
+		n.pool.ForEach(tasks, task)
+		return
+	}
+	for i := range tasks {
+		task(i)
+	}
+}
+
 // storeValues packs values that work has computed, in a borrowed buffer, stores them and returns their size.
 // The caller must not use values any more.
 func (n *numerics) storeValues(s *Store, h role.Handle, values []float32) unit.Bytes {

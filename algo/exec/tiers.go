@@ -24,6 +24,7 @@ func slotsInTiers(schema *batch.Schema) (numbers []int) {
 // hotIDs divides the ids of a slot into those of hot rows and the others, each in their order.
 func hotIDs(all batch.Jagged, signer batch.Signer, hot *shard.Hot) (own, others batch.Jagged) {
 	own.Offsets, others.Offsets = make([]int32, len(all.Offsets)), make([]int32, len(all.Offsets))
+	own.IDs, others.IDs = make([]uint64, 0, len(all.IDs)), make([]uint64, 0, len(all.IDs))
 	for i := range len(all.Offsets) - 1 {
 		for _, id := range all.SampleIDs(i) {
 			to := &others

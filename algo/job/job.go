@@ -119,6 +119,9 @@ type Hot struct {
 	// Slots names slots of the data that are not raw. All rows of their groups that the counted samples
 	// contain are hot, in however few samples they are.
 	Slots []string `yaml:"slots,omitempty"`
+	// Samples is the number of samples that are counted before the run, spread over the first epoch; 0: a
+	// million. A row must be in one of them to be hot.
+	Samples int `yaml:"samples,omitempty"`
 	// Auto chooses the share from the job, so that the hot rows add at most a tenth to the bytes that a rank
 	// exchanges with embedding workers in a step, and none is hot that would hardly ever be stale. On GPUs it
 	// chooses as many of the most frequent rows as these hold.

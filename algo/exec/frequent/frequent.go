@@ -77,8 +77,8 @@ func samplesWith(routed *route.Routed, schema *batch.Schema, b *batch.Batch) []i
 	return counts
 }
 
-// SampleMost is the number of samples on which hot rows are counted: a row in one of a thousand is then
-// counted to within 3 % (one standard deviation).
+// SampleMost is the number of samples on which hot rows are counted, unless a job says how many
+// (job.Hot.Samples): a row in one of a thousand is then counted to within 3 % (one standard deviation).
 const SampleMost = 1_000_000
 
 // SamplesAgain returns the largest number of samples on which hot rows are counted on the way, while training
@@ -142,7 +142,8 @@ func ChooseAgain(t *job.Job, source batch.Source, step int) error {
 		hot.SetRows(shard.NewHot(nil))
 		return nil
 	}
-	first, end, samples := 0, max(source.Steps()/max(t.Training.Epochs, 1), 1), SampleMost
+	first, end := 0, max(source.Steps()/max(t.Training.Epochs, 1), 1)
+	samples := cmp.Or(hot.Samples, SampleMost)
 	if k := hot.Choice(step); k > 0 {
 		first, end, samples = (k-1)*hot.Every, k*hot.Every, SamplesAgain(hot)
 	}

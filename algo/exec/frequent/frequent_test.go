@@ -184,24 +184,27 @@ type large struct{ *exectest.Columns }
 
 func (large) Samples(int) int { return frequent.SampleMost / 2 }
 
-// Of much data, Choose counts steps that are spread evenly over the first epoch.
+// Of much data, Choose counts steps that are spread evenly over the first epoch, or more of them if the job
+// asks for them.
 func TestStepsOfTheFirstEpochAreCounted(t *testing.T) {
 	source := exectest.NewColumns(16*12, 16)
-	training := exectest.Job(2, 1)
-	training.Training.Epochs, training.Rows.Hot.Share = 2, 1e-9
-	if err := frequent.Choose(&training, large{source}, 0); err != nil {
-		t.Fatal(err)
-	}
-	want := map[uint64]int{}
-	for _, step := range []int{0, 3} { // of 6
-		b, err := source.Read(step)
-		if err != nil {
+	for samples, steps := range map[int][]int{0: {0, 3}, frequent.SampleMost * 3 / 2: {0, 2, 4}} { // of 6
+		training := exectest.Job(2, 1)
+		training.Training.Epochs, training.Rows.Hot = 2, job.Hot{Share: 1e-9, Samples: samples}
+		if err := frequent.Choose(&training, large{source}, 0); err != nil {
 			t.Fatal(err)
 		}
-		maps.Copy(want, counted(source.Schema(), b))
-	}
-	if got := training.Rows.Hot.Rows().Signs(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
-		t.Errorf("%d hot rows, want the %d of steps 0 and 3", len(got), len(want))
+		want := map[uint64]int{}
+		for _, step := range steps {
+			b, err := source.Read(step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			maps.Copy(want, counted(source.Schema(), b))
+		}
+		if got := training.Rows.Hot.Rows().Signs(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+			t.Errorf("%d samples: %d hot rows, want the %d of steps %d", samples, len(got), len(want), steps)
+		}
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
 	"tandem/runtime/train"
 )
 
@@ -185,6 +188,30 @@ func TestTiersInHybrid(t *testing.T) {
 		if got.PSRows > 0 || got.IDsOnGPUs != got.IDs {
 			t.Errorf("%d ranks: %d rows on PSs, %d of %d ids on GPUs", ranks, got.PSRows, got.IDsOnGPUs,
 				got.IDs)
+		}
+	}
+}
+
+// Messages that are lost, late, repeated or overtaken, and crashes of roles that hold no rows, change no bit
+// of sync, and no bound of hybrid.
+func TestTiersWithFaults(t *testing.T) {
+	all, data := tagsApart(0)
+	want := trainedFrom(t, all, 1, data)
+	for _, mode := range []string{job.Sync, job.Hybrid} {
+		j, _ := tagsApart(2)
+		j.Training.Mode, j.Wire.Retry = mode, 5*unit.Millisecond
+		j.Faults = fault.Plan{Seed: 3, Drop: 0.05, Duplicate: 0.05, Reorder: 4,
+			Delay: fault.Delay{Rate: 0.2, Max: unit.Millisecond}, Crashes: []fault.Crash{
+				{Role: msg.EmbeddingWorker, Step: 3}, {Role: msg.DataLoader, Step: 6}}}
+		got, err := trainedOn(t, j, data, train.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", mode, err)
+		}
+		if mode == job.Sync {
+			sameResult(t, "with faults", got, want)
+		}
+		if f := got.Faults; f.Dropped == 0 || f.Duplicated == 0 || f.Delayed == 0 || f.Crashes != 2 {
+			t.Errorf("%s: %+v", mode, f)
 		}
 	}
 }
