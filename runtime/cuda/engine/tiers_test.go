@@ -217,21 +217,24 @@ func TestTiersWithFaults(t *testing.T) {
 }
 
 // A model goes on with the bits of a training without a pause, from and to: all rows on PSs, hot rows on one
-// GPU or on several, other hot rows, and all on a GPU.
+// GPU or on several, other hot rows or none, and all on a GPU.
 func TestTiersMove(t *testing.T) {
 	all, data := tagsApart(0)
 	one, _ := tagsApart(1)
 	two, _ := tagsApart(2)
 	jobs := map[string]job.Job{"PSs": all, "1 GPU": one, "2 GPUs": two, "other rows": one,
 		"all": shared(exectest.Job(1, 2), 1)}
+	none := one
+	none.Rows.Hot.Share = 1 // no row is in every sample
+	jobs["none"] = none
 	other := jobs["other rows"]
 	other.Roles.EmbeddingPSs, other.Rows.Hot.Share, other.Rows.Hot.Auto = 3, 0, true
 	other.Rows.Capacity = 7
 	jobs["other rows"] = other
 	want := trainedFrom(t, all, 1, data)
 	for from, to := range map[string][]string{
-		"PSs": {"1 GPU", "2 GPUs"}, "all": {"1 GPU"}, "1 GPU": {"PSs", "all", "2 GPUs", "other rows"},
-		"2 GPUs": {"PSs", "other rows"},
+		"PSs": {"1 GPU", "2 GPUs"}, "all": {"1 GPU"}, "none": {"2 GPUs"}, "2 GPUs": {"PSs", "other rows"},
+		"1 GPU": {"PSs", "all", "2 GPUs", "other rows", "none"},
 	} {
 		folder := filepath.Join(t.TempDir(), "model")
 		if _, err := trainedOn(t, jobs[from], data, savedAt(t, jobs[from], folder, 5)); err != nil {
