@@ -3,6 +3,7 @@ package exec
 import (
 	"slices"
 
+	"tandem/algo/exec/embedding"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
@@ -46,8 +47,8 @@ func newDivided(j *job.Job, schema *batch.Schema) *divided {
 	return b
 }
 
-// divide takes the ids of rows on GPUs out of a part, which has none of them afterwards.
-func (w *embeddingWorkerWork) divide(part batch.Part) (onPSs batch.Part, onGPU *IDs) {
+// divide takes the ids of rows on GPUs out of the part of a batch, which has none of them afterwards.
+func (w *embeddingWorkerWork) divide(of embedding.BatchKey, part batch.Part) (onPSs batch.Part, onGPU *IDs) {
 	b := w.divided
 	rest, taken, none := *part.Batch, *part.Batch, make([]int32, part.Samples+1)
 	rest.Slots, taken.Slots = slices.Clone(rest.Slots), make([]batch.Jagged, len(b.onGPU))
@@ -59,7 +60,7 @@ func (w *embeddingWorkerWork) divide(part batch.Part) (onPSs batch.Part, onGPU *
 			slot := b.onGPU[k]
 			taken.Slots[k], rest.Slots[slot] = hotIDs(part.Slots[slot], w.schema.Signer(slot), w.plan.Hot())
 		})
-		b.tiers.count(&part, taken.Slots)
+		b.tiers.count((w.first+int(of.Step))*w.job.Roles.Ranks+int(of.Rank), &part, taken.Slots)
 	}
 	onPSs, all := part, part
 	onPSs.Batch, all.Batch = &rest, &taken

@@ -41,7 +41,7 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 	} else {
 		var onGPU *IDs
 		if w.divided != nil {
-			part, onGPU = w.divide(part)
+			part, onGPU = w.divide(i.batch(), part)
 		}
 		routed = &resolved{ByDim: route.RouteByDim(w.numerics.pool, w.schema, part, w.plan), ids: onGPU}
 		if err := routed.CheckApart(w.schema); err != nil {

@@ -32,6 +32,7 @@ type gpuRows struct {
 	passes   int            // forward passes of all ranks
 	after    int            // passes after which the rows were copied
 	restored table.Counters // of the model that training began with
+	earlier  int            // gradients that were applied before those that missed counts
 	err      error          // of a GPU
 }
 
@@ -116,6 +117,7 @@ func (g *gpuRows) begin() error {
 	}
 	if g.passes == 0 {
 		g.restored = g.copied.Counters()
+		g.earlier = g.restored.Outcomes.Applied
 	}
 	g.passes++
 	return nil
@@ -283,8 +285,10 @@ func (g *gpuRows) readTrained(signs []uint64, dst []float32) error {
 	return nil
 }
 
-// missed counts the row gradients applied, none of which has missed an update.
+// missed counts the row gradients applied here, none of which has missed an update.
 func (g *gpuRows) missed() (h histogram.Histogram) {
-	h.AddCount(0, uint64(g.table().Outcomes().Applied))
+	if applied := g.table().Outcomes().Applied; g.passes > 0 {
+		h.AddCount(0, uint64(applied-g.earlier))
+	}
 	return h
 }

@@ -81,6 +81,9 @@ func ForgetMissed(m *ModelState) {
 	if m.hot != nil {
 		m.hot.rows.ForgetMissed()
 	}
+	if m.onGPU != nil {
+		m.onGPU.earlier = m.onGPU.table().Outcomes().Applied
+	}
 }
 
 // Weights returns the weights of the dense network that a role holds, or nil if the role holds none or is in

@@ -1,15 +1,19 @@
 package exec
 
 import (
-	"sync/atomic"
+	"sync"
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/shard"
 )
 
 // tiers counts the ids of the batches that EWs have divided, in a job with its hot rows on GPUs and the
-// others on PSs (job.Job.HasTiers).
-type tiers struct{ ids, onGPUs atomic.Uint64 }
+// others on PSs (job.Job.HasTiers). A batch counts once, also if an EW has lost it and divides it again.
+type tiers struct {
+	mu          sync.Mutex // guards what follows
+	counted     []uint64   // a bit for each batch: step by step, and there by rank
+	ids, onGPUs uint64
+}
 
 // slotsInTiers returns the numbers of the slots that can have hot rows on GPUs.
 func slotsInTiers(schema *batch.Schema) (numbers []int) {
@@ -38,21 +42,33 @@ func hotIDs(all batch.Jagged, signer batch.Signer, hot *shard.Hot) (own, others 
 	return own, others
 }
 
-// count counts the ids of a batch, of which those of some slots are taken to GPUs.
-func (t *tiers) count(part *batch.Part, taken []batch.Jagged) {
+// count counts the ids of the batch with a number, of which those of some slots are taken to GPUs.
+func (t *tiers) count(number int, part *batch.Part, taken []batch.Jagged) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	word, bit := number/64, uint64(1)<<(number%64)
+	if more := word + 1 - len(t.counted); more > 0 {
+		t.counted = append(t.counted, make([]uint64, more)...)
+	}
+	if t.counted[word]&bit != 0 {
+		return
+	}
+	t.counted[word] |= bit
 	for _, own := range part.Slots {
-		t.ids.Add(uint64(len(own.IDs)))
+		t.ids += uint64(len(own.IDs))
 	}
 	for _, own := range taken {
-		t.onGPUs.Add(uint64(len(own.IDs)))
+		t.onGPUs += uint64(len(own.IDs))
 	}
 }
 
-// IDsInTiers returns how many ids the EWs of this process have resolved, and how many of them name rows on
-// GPUs: none unless GPUs have the hot rows. A batch that an EW has lost and resolves again counts again.
+// IDsInTiers returns how many ids are in the batches that the EWs of this process have resolved, and how many
+// of them name rows on GPUs: none unless GPUs have the hot rows.
 func IDsInTiers(m *ModelState) (all, onGPUs uint64) {
 	if d := m.numerics.divided; d != nil && d.tiers != nil {
-		return d.tiers.ids.Load(), d.tiers.onGPUs.Load()
+		d.tiers.mu.Lock()
+		defer d.tiers.mu.Unlock()
+		return d.tiers.ids, d.tiers.onGPUs
 	}
 	return 0, 0
 }

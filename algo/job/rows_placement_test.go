@@ -39,6 +39,7 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		"rows.eviction = second-chance": func(j *job.Job) { j.Rows.Eviction = job.SecondChance },
 		"no optimizer ftrl":             func(j *job.Job) { j.Rows.Optimizer.Kind = opt.FTRL },
 		"rows.hot.every = 5":            func(j *job.Job) { j.Rows.Hot.Share, j.Rows.Hot.Every = 0.1, 5 },
+		"rows.hot.samples = 5":          func(j *job.Job) { j.Rows.Hot.Samples = 5 },
 		"rows.hot chooses rows of every slot": func(j *job.Job) {
 			j.Rows.Hot.Auto, j.Data.Slots = true, []job.SlotSetting{{Slot: "tags", Placement: job.RowsOnPSs}}
 		},
@@ -105,6 +106,16 @@ func TestWhereRowsAreIsNoDifference(t *testing.T) {
 		if d, err := onPSs.DifferenceButRoles(other); d == nil || err != nil {
 			t.Errorf("no difference, %v", err)
 		}
+	}
+	onHosts, fewer := placed("", 0), placed("", 0)
+	onHosts.Rows.Hot.Share, fewer.Rows.Hot.Share = 0.02, 0.1
+	for _, sides := range [][2]job.Job{{onHosts, tiers}, {tiers, onHosts}} {
+		if d, err := sides[0].DifferenceButRoles(sides[1]); d != nil || err != nil {
+			t.Errorf("hot rows on hosts and on GPUs: %v, %v", d, err)
+		}
+	}
+	if d, err := onHosts.DifferenceButRoles(fewer); d == nil || err != nil {
+		t.Errorf("no difference of hot rows on hosts, %v", err)
 	}
 	limited := placed("", 100)
 	if capacity, _ := limited.PSLimits(); capacity != 100 {

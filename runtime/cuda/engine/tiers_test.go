@@ -193,16 +193,23 @@ func TestTiersInHybrid(t *testing.T) {
 }
 
 // Messages that are lost, late, repeated or overtaken, and crashes of roles that hold no rows, change no bit
-// of sync, and no bound of hybrid.
+// of sync, and no bound of hybrid. Every id is counted once.
 func TestTiersWithFaults(t *testing.T) {
 	all, data := tagsApart(0)
 	want := trainedFrom(t, all, 1, data)
+	j, _ := tagsApart(2)
+	calm, err := trainedOn(t, j, data, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, onGPUs := calm.IDs, calm.IDsOnGPUs
 	for _, mode := range []string{job.Sync, job.Hybrid} {
 		j, _ := tagsApart(2)
 		j.Training.Mode, j.Wire.Retry = mode, 5*unit.Millisecond
 		j.Faults = fault.Plan{Seed: 3, Drop: 0.05, Duplicate: 0.05, Reorder: 4,
 			Delay: fault.Delay{Rate: 0.2, Max: unit.Millisecond}, Crashes: []fault.Crash{
-				{Role: msg.EmbeddingWorker, Step: 3}, {Role: msg.DataLoader, Step: 6}}}
+				{Role: msg.EmbeddingWorker, Step: 2}, {Role: msg.EmbeddingWorker, Step: 3},
+				{Role: msg.EmbeddingWorker, Step: 4}, {Role: msg.DataLoader, Step: 6}}}
 		got, err := trainedOn(t, j, data, train.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", mode, err)
@@ -210,7 +217,11 @@ func TestTiersWithFaults(t *testing.T) {
 		if mode == job.Sync {
 			sameResult(t, "with faults", got, want)
 		}
-		if f := got.Faults; f.Dropped == 0 || f.Duplicated == 0 || f.Delayed == 0 || f.Crashes != 2 {
+		if got.IDs != ids || got.IDsOnGPUs != onGPUs {
+			t.Errorf("%s: %d of %d ids name rows on GPUs, want %d of %d", mode, got.IDsOnGPUs, got.IDs,
+				onGPUs, ids)
+		}
+		if f := got.Faults; f.Dropped == 0 || f.Duplicated == 0 || f.Delayed == 0 || f.Crashes != 4 {
 			t.Errorf("%s: %+v", mode, f)
 		}
 	}
@@ -251,6 +262,34 @@ func TestTiersMove(t *testing.T) {
 				t.Fatalf("from %s to %s: %v", from, to, err)
 			}
 			sameResult(t, fmt.Sprintf("from %s to %s", from, to), got, want)
+		}
+	}
+}
+
+// A training counts the gradients that it applies, not those of the model that it begins with: those of two
+// halves are those of the whole, and those of the second are the same after all rows were on a GPU.
+func TestGradientsOfTiersAreCountedWhereTheyAreApplied(t *testing.T) {
+	j, data := tagsApart(2)
+	whole, err := trainedOn(t, j, data, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, hot := whole.MissedUpdates.Count(), whole.HotGradients
+	for _, first := range []job.Job{j, shared(exectest.Job(1, 2), 1)} {
+		folder := filepath.Join(t.TempDir(), "model")
+		half, err := trainedOn(t, first, data, savedAt(t, first, folder, 5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.HasTiers() {
+			all, hot = all-half.MissedUpdates.Count(), hot-half.HotGradients
+		}
+		rest, err := trainedOn(t, j, data, beginningWith(t, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := rest.MissedUpdates.Count(); n != all || rest.HotGradients != hot || hot == 0 {
+			t.Errorf("%d row gradients, %d of hot rows, want %d and %d", n, rest.HotGradients, all, hot)
 		}
 	}
 }
