@@ -109,8 +109,8 @@ func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, er
 		if a.plan.AllOnRanks() && m.Kind != msg.Rows {
 			return checkOnRanks(a, m, payload)
 		}
-		if a.bySlot != nil && m.Kind == msg.Embeddings {
-			return checkBySlot(a, m, payload)
+		if a.divided != nil && m.Kind == msg.Embeddings {
+			return checkDivided(a, m, payload)
 		}
 		if a.winners > 0 && m.Kind != msg.Rows {
 			return checkPooled(a, m, payload)
@@ -172,11 +172,11 @@ func checkPooled(a *Admission, m msg.Message, payload Payload) (unit.Bytes, erro
 	return unit.Bytes(pooled.Size()), err
 }
 
-// checkBySlot is checkContent of Embeddings where rows are placed by slot.
-func checkBySlot(a *Admission, m msg.Message, payload Payload) (unit.Bytes, error) {
+// checkDivided is checkContent of Embeddings where GPUs have some rows, and PSs the others.
+func checkDivided(a *Admission, m msg.Message, payload Payload) (unit.Bytes, error) {
 	both, ok := payload.(*PooledAndIDs)
 	if !ok {
-		return 0, fmt.Errorf("type: %T is not that of %v where ranks have the rows of some slots", payload,
+		return 0, fmt.Errorf("type: %T is not that of %v where ranks have some of the rows", payload,
 			m.Kind)
 	}
 	err := a.checkCount(both.Values, int(m.Samples)*a.width)
@@ -184,7 +184,7 @@ func checkBySlot(a *Admission, m msg.Message, payload Payload) (unit.Bytes, erro
 		err = both.Winners.check(int(m.Samples) * a.winners)
 	}
 	if err == nil {
-		err = a.checkIDs(m, &both.IDs, a.bySlot.gpu)
+		err = a.checkIDs(m, &both.IDs, a.divided.gpu)
 	}
 	return unit.Bytes(both.Size()), err
 }
@@ -405,8 +405,8 @@ func valuesOf(n *numerics, s *Store, m msg.Message) (count int, known bool) {
 	return 0, false
 }
 
-// hasHotRows reports whether ranks hold rows.
-func (n *numerics) hasHotRows() bool { return n.plan.Hot().Len() > 0 }
+// hasHotRows reports whether every rank holds rows, in the memory of its host.
+func (n *numerics) hasHotRows() bool { return n.job.HasHotRows() && n.plan.Hot().Len() > 0 }
 
 // buckets returns the number of buckets of the all-reduce: those of the dense network, and one of rows that
 // ranks have together, because they are hot or on GPUs.
@@ -449,8 +449,8 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 		if m.Kind == msg.Embeddings && a.plan.AllOnRanks() {
 			most = samples * slots * (8*idsMax + 4)
 		}
-		if m.Kind == msg.Embeddings && a.bySlot != nil {
-			most += samples * unit.Bytes(len(a.bySlot.onGPU)) * (8*idsMax + 4)
+		if m.Kind == msg.Embeddings && a.divided != nil {
+			most += samples * unit.Bytes(len(a.divided.onGPU)) * (8*idsMax + 4)
 		}
 		if m.Kind == msg.Embeddings && a.hasHotRows() {
 			most += unit.Bytes(a.signsMax(m)*4*(2+a.dim)) + 4*slots*(samples+1)

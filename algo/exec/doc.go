@@ -44,10 +44,18 @@
 // Embeddings; PSs are asked for no row, and no gradient of a pooled embedding leaves the rank. Roles and
 // messages are the same.
 //
-// Where slots have other placements (bySlot), the ranks own the rows of some feature groups
+// Where slots have other placements (divided), the ranks own the rows of some feature groups
 // (shard.Plan.WithGroupsOnRanks). An EW takes the ids of their slots out of the batch before it resolves it,
 // and sends PooledAndIDs: the pooled embeddings of the other slots, and these ids. The rank pools the rows on
 // its GPU into the columns between, and returns the gradients of what came.
+//
+// With rows.hot, too, (tiers) the ranks own the hot rows, each those that a hash of their ids gives it, and
+// the EW takes the ids of these rows out of the batch. The rank adds the rows on GPUs to what the EW has
+// pooled. So a bag with rows of both is summed in another order than where all rows are in one place: sync
+// has one set of bits for one set of hot rows, and that of rows on PSs where no bag has rows of both.
+//
+// Hot rows on every GPU, as they are on every host, would be reduced as a whole in every step, whether a
+// batch has them or not. That suits some thousands of rows, and not the memory of a GPU.
 //
 // How several ranks divide the rows is a matter between them (model.RowsTrainer), which a checkpoint does not
 // know. Forward of a rank then waits for that of the others, and the update of the rows is one more bucket of

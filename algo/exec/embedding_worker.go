@@ -40,8 +40,8 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 		routed = &resolved{ByDim: route.ByDim{Routed: []*route.Routed{none}, Dims: []int{w.dim}}, ids: ids}
 	} else {
 		var onGPU *IDs
-		if w.bySlot != nil {
-			part, onGPU = w.bySlot.split(part, w.job.Wire.Index == job.IndexCompressed)
+		if w.divided != nil {
+			part, onGPU = w.divide(i.batch(), part)
 		}
 		routed = &resolved{ByDim: route.RouteByDim(w.numerics.pool, w.schema, part, w.plan), ids: onGPU}
 		if err := routed.CheckApart(w.schema); err != nil {
@@ -115,7 +115,7 @@ func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 	if routed.mixed != nil {
 		return role.Result{Bytes: w.storeMixed(i, routed, rows, pooled, packWinners(winners))}, nil
 	}
-	if w.bySlot != nil {
+	if w.divided != nil {
 		return role.Result{Bytes: w.storeForGPU(i, routed, pooled, packWinners(winners))}, nil
 	}
 	return role.Result{Bytes: w.storePooled(i.store, i.Makes[0], pooled, packWinners(winners))}, nil
@@ -157,10 +157,10 @@ func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 		m.ExpandGrads(all, grads)
 		grads = all
 	}
-	if w.bySlot != nil {
-		all := w.buffers.borrow(routed.Samples() * w.bySlot.full)
+	if w.divided != nil {
+		all := w.buffers.borrow(routed.Samples() * w.divided.full)
 		defer w.buffers.giveBack(all)
-		w.bySlot.expand(all, grads)
+		w.divided.expand(all, grads)
 		grads = all
 	}
 	sums := w.sums(routed, grads, winners)

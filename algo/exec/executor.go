@@ -68,9 +68,9 @@ func NewLocal(
 	dims := schema.Dims()
 	n := &numerics{job: t, schema: schema, dims: dims, dim: longestRow(&t, dims),
 		width: schema.EmbeddingWidth(), winners: schema.Winners(), plan: t.PlanOf(schema),
-		pool: gemm.PoolOf(m.Products), bySlot: newBySlot(&t, schema)}
-	if n.bySlot != nil {
-		n.width = len(n.bySlot.columns)
+		pool: gemm.PoolOf(m.Products), divided: newDivided(&t, schema)}
+	if n.divided != nil {
+		n.width = len(n.divided.columns)
 	}
 	shards, err := newRowShards(n, rule, m, here)
 	if err != nil {

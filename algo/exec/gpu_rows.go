@@ -32,6 +32,7 @@ type gpuRows struct {
 	passes   int            // forward passes of all ranks
 	after    int            // passes after which the rows were copied
 	restored table.Counters // of the model that training began with
+	earlier  int            // gradients that were applied before those that missed counts
 	err      error          // of a GPU
 }
 
@@ -42,8 +43,8 @@ func rowsOnGPU(n *numerics) *model.RowsConfig {
 	}
 	c := n.job.RowsConfig()
 	c.Schema = n.schema
-	if n.bySlot != nil {
-		c.Slots = n.bySlot.onGPU
+	if n.divided != nil {
+		c.Slots, c.HotOnly = n.divided.onGPU, n.divided.tiers != nil
 	}
 	return c
 }
@@ -86,7 +87,7 @@ func (g *gpuRows) newCopy() (*table.Table, error) {
 // whose rows are on PSs.
 func (g *gpuRows) forward(i item, part *batch.Part) error {
 	schema, ids, pooled := g.schema, (*IDs)(nil), []float32(nil)
-	if g.bySlot == nil {
+	if g.divided == nil {
 		ids = get[*IDs](i.store, i.Reads[1])
 	} else {
 		both := get[*PooledAndIDs](i.store, i.Reads[1])
@@ -94,7 +95,7 @@ func (g *gpuRows) forward(i item, part *batch.Part) error {
 		if pooled, err = both.Values.Unpack(part.Samples * g.width); err != nil {
 			return err
 		}
-		schema, ids = g.bySlot.gpu, &both.IDs
+		schema, ids = g.divided.gpu, &both.IDs
 	}
 	own, err := ids.part(schema)
 	if err != nil {
@@ -116,6 +117,7 @@ func (g *gpuRows) begin() error {
 	}
 	if g.passes == 0 {
 		g.restored = g.copied.Counters()
+		g.earlier = g.restored.Outcomes.Applied
 	}
 	g.passes++
 	return nil
@@ -283,8 +285,10 @@ func (g *gpuRows) readTrained(signs []uint64, dst []float32) error {
 	return nil
 }
 
-// missed counts the row gradients applied, none of which has missed an update.
+// missed counts the row gradients applied here, none of which has missed an update.
 func (g *gpuRows) missed() (h histogram.Histogram) {
-	h.AddCount(0, uint64(g.table().Outcomes().Applied))
+	if applied := g.table().Outcomes().Applied; g.passes > 0 {
+		h.AddCount(0, uint64(applied-g.earlier))
+	}
 	return h
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/embedding"
 	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -77,7 +78,7 @@ func TestRanksWithRowsOfSomeSlotsGetBoth(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := batch.Cut(data.All, j.TotalGroups(), 1)[0]
-	_, ids := newBySlot(&j, &data.Fields).split(part, false)
+	_, ids := (&embeddingWorkerWork{p.numerics}).divide(embedding.BatchKey{}, part)
 	if len(ids.Columns) != 1 || len(ids.Columns[0].IDs) != len(data.All.Slots[1].IDs) {
 		t.Fatalf("ids %v, want those of history", ids.Columns)
 	}

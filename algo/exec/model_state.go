@@ -64,6 +64,9 @@ func (m *ModelState) Missed() (all histogram.Histogram, hot uint64) {
 	if m.onGPU != nil {
 		missed := m.onGPU.missed()
 		all.Merge(&missed)
+		if m.onGPU.job.HasTiers() {
+			hot = missed.Count()
+		}
 	}
 	return all, hot
 }
@@ -77,6 +80,9 @@ func ForgetMissed(m *ModelState) {
 	}
 	if m.hot != nil {
 		m.hot.rows.ForgetMissed()
+	}
+	if m.onGPU != nil {
+		m.onGPU.earlier = m.onGPU.table().Outcomes().Applied
 	}
 }
 

@@ -65,7 +65,7 @@ func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 
 // forwardOnGPU is forward where the replica has the rows.
 func (w *nnWorkerWork) forwardOnGPU(i item, part *batch.Part) (role.Result, error) {
-	if w.bySlot != nil {
+	if w.divided != nil {
 		w.won[i.Rank] = slices.Clone(get[*PooledAndIDs](i.store, i.Reads[1]).Winners)
 	}
 	if err := w.onGPU.forward(i, part); err != nil {

@@ -23,7 +23,7 @@ type numerics struct {
 	dims    batch.Dims // lengths of embedding rows
 	dim     int        // the largest of them; where rows are hot, all rows have this length
 	width   int        // pooled embedding values of a sample that travel
-	bySlot  *bySlot    // where the rows of each slot are; nil: all are in one place
+	divided *divided   // which rows are on GPUs, and which on PSs; nil: all are in one place
 	winners int        // those of them that are maxima
 	first   int        // the global step that roles count as step 0
 	plan    shard.Plan
@@ -37,6 +37,17 @@ func longestRow(t *job.Job, dims batch.Dims) int {
 		return slices.Max(lengths)
 	}
 	return t.Model.Dim() // of no row
+}
+
+// forEach calls task for every index from 0 to tasks−1, by the pool if there is one.
+func (n *numerics) forEach(tasks int, task func(index int)) {
+	if n.pool != nil {
+		n.pool.ForEach(tasks, task)
+		return
+	}
+	for i := range tasks {
+		task(i)
+	}
 }
 
 // storeValues packs values that work has computed, in a borrowed buffer, stores them and returns their size.

@@ -36,9 +36,12 @@ func (d Difference) String() string {
 
 // DifferenceButRoles returns the first setting, by its path, in which two jobs differ of those that
 // Fingerprint covers, except for the numbers and the placement of roles, and where rows are; nil if there is
-// none.
+// none. So rows.hot is no difference if the hot rows of one of them are on GPUs.
 func (j Job) DifferenceButRoles(other Job) (*Difference, error) {
 	other.Roles = j.Roles
+	if j.HasTiers() || other.HasTiers() {
+		j.Rows.Hot, other.Rows.Hot = Hot{}, Hot{}
+	}
 	var sides [2]map[string]any
 	for i, side := range []Job{j, other} {
 		text, err := yaml.Marshal(side.compared().WithRowsOnPSs())

@@ -94,13 +94,13 @@ type Rows struct {
 	// Precision is the form of embedding values in rows: fp32, or bf16 or fp16, rounded at random. Optimizer
 	// state is fp32.
 	Precision string `yaml:"precision"`
-	// Hot says which rows every rank holds.
+	// Hot says which rows every rank holds or, with Placement RowsOnGPU, the GPUs of the ranks together.
 	Hot Hot `yaml:"hot,omitempty"`
 	// Placement is where rows are: RowsOnPSs or RowsOnGPU. On GPUs, Capacity and Memory are those of
 	// each, and one of them is needed: memory for all rows is taken before training. It needs mode sync or
 	// hybrid, model.device: cuda, and a GPU for each rank, with NCCL if there are several. Every rank has the
 	// rows that a hash of their ids gives it. PSs then have no rows, but for slots whose own placement is
-	// RowsOnPSs, and these have no limit.
+	// RowsOnPSs, and these have no limit. With Hot, GPUs have the hot rows alone, and PSs all others.
 	Placement string `yaml:"placement,omitempty"`
 }
 
@@ -108,6 +108,8 @@ type Rows struct {
 // gradients with those of the dense network, so that a read of one is never stale. The other rows are on PSs.
 // It needs a mode whose ranks reduce dense gradients in every step: sync or hybrid. Sequential training has
 // no roles and ignores it.
+//
+// With rows.placement: gpu, each hot row is on the GPU of one rank instead, which the others ask for it.
 type Hot struct {
 	// Share is the least share of the samples that contain a hot row, above 0 and at most 1. It is counted
 	// before the run. 0: no row is hot by its share.
@@ -117,8 +119,12 @@ type Hot struct {
 	// Slots names slots of the data that are not raw. All rows of their groups that the counted samples
 	// contain are hot, in however few samples they are.
 	Slots []string `yaml:"slots,omitempty"`
+	// Samples is the number of samples that are counted before the run, spread over the first epoch; 0: a
+	// million. A row must be in one of them to be hot.
+	Samples int `yaml:"samples,omitempty"`
 	// Auto chooses the share from the job, so that the hot rows add at most a tenth to the bytes that a rank
-	// exchanges with embedding workers in a step, and none is hot that would hardly ever be stale.
+	// exchanges with embedding workers in a step, and none is hot that would hardly ever be stale. On GPUs it
+	// chooses as many of the most frequent rows as these hold.
 	Auto bool `yaml:"auto,omitempty"`
 	// Every is the number of global steps after which hot rows are chosen again, from the samples of these
 	// steps: at its multiples the roles drain, rows change their owners, and training goes on. Where roles
@@ -278,10 +284,10 @@ func (j *Job) DenseShards(layout *model.Layout) []model.Bucket {
 func (j *Job) ShardPlan() shard.Plan {
 	plan := shard.Rows(j.Roles.EmbeddingPSs)
 	switch {
+	case j.ChoosesHotRows():
+		plan = plan.WithHot(j.Rows.Hot.rows)
 	case j.HasRowsOnGPU() && !j.MixesPlacements():
 		plan = plan.OnRanks()
-	case j.HasHotRows():
-		plan = plan.WithHot(j.Rows.Hot.rows)
 	}
 	return plan
 }
@@ -301,12 +307,18 @@ func (j *Job) PlanOf(schema *batch.Schema) shard.Plan {
 
 // HotValues returns the number of values that ranks sum for the hot rows in every step: the gradients of all
 // of them, and for each how many ranks have it in their batch.
-func (j *Job) HotValues() int { return j.ShardPlan().Hot().Len() * (j.Model.Dim() + 1) }
-
-// HasHotRows reports whether ranks hold rows.
-func (j *Job) HasHotRows() bool {
-	return j.Rows.Hot.Any() && j.Training.Mode != Sequential
+func (j *Job) HotValues() int {
+	if !j.HasHotRows() {
+		return 0
+	}
+	return j.ShardPlan().Hot().Len() * (j.Model.Dim() + 1)
 }
+
+// HasHotRows reports whether every rank holds the hot rows, in the memory of its host.
+func (j *Job) HasHotRows() bool { return j.ChoosesHotRows() && !j.HasTiers() }
+
+// ChoosesHotRows reports whether ranks hold hot rows: see HasHotRows and HasTiers.
+func (j *Job) ChoosesHotRows() bool { return j.Rows.Hot.Any() && j.Training.Mode != Sequential }
 
 // Delayed reports whether gradients take effect with a delay.
 func (j *Job) Delayed() bool { return !j.Training.Delay.IsZero() || !j.Training.DelayDense.IsZero() }

@@ -53,6 +53,7 @@ func (j *Job) validateRanges() error {
 		{"rows.admission-candidates", int64(j.Rows.AdmissionCandidates), 0, RowsMax,
 			"; 0 is " + strconv.Itoa(table.CandidatesDefault)},
 		{"rows.hot.most", int64(j.Rows.Hot.Most), 0, RowsMax, "; 0 is no limit"},
+		{"rows.hot.samples", int64(j.Rows.Hot.Samples), 0, RowsMax, "; 0 is a million"},
 		{"rows.hot.every", int64(j.Rows.Hot.Every), 0, StepsMax, " steps; 0 is never"},
 		{"rows.memory", int64(j.Rows.Memory), 0, RowMemoryMax, " bytes; 0 is no limit"},
 	} {

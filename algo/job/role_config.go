@@ -83,6 +83,10 @@ func (j *Job) CheckProcesses() error {
 		return errors.New("faults: a crash of nn-worker works only where all ranks share a process; in " +
 			"processes, kill one")
 	}
+	if j.HasTiers() {
+		return fmt.Errorf("%s with rows.hot: hot rows are on GPUs only where all roles are in one process",
+			j.GPUSetting())
+	}
 	if j.SharesRowsOnGPUs() {
 		return fmt.Errorf("%s: %d ranks exchange their rows only where all are in one process; in several, "+
 			"set roles.ranks to 1", j.GPUSetting(), j.Roles.Ranks)

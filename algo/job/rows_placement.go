@@ -34,6 +34,9 @@ func (j *Job) WantsRowsOnGPU() bool {
 		slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool { return s.Placement == RowsOnGPU })
 }
 
+// HasTiers reports whether the GPUs of the ranks hold the hot rows, and PSs the others.
+func (j *Job) HasTiers() bool { return j.HasRowsOnGPU() && j.Rows.Hot.Any() }
+
 // GPUSetting names the setting by which rows are on GPUs, where some are.
 func (j *Job) GPUSetting() string {
 	if j.Rows.Placement == RowsOnGPU {
@@ -59,11 +62,11 @@ func (j *Job) PSLimits() (capacity int, memory unit.Bytes) {
 	return j.Rows.Capacity, j.Rows.Memory
 }
 
-// WithRowsOnPSs returns the job without where rows are, and without the limits that GPUs have: PSs have all
-// rows.
+// WithRowsOnPSs returns the job without where rows are, without which of them GPUs have, and without the
+// limits that GPUs have: PSs have all rows.
 func (j Job) WithRowsOnPSs() Job {
 	if j.WantsRowsOnGPU() {
-		j.Rows.Capacity, j.Rows.Memory = 0, 0
+		j.Rows.Capacity, j.Rows.Memory, j.Rows.Hot = 0, 0, Hot{}
 	}
 	j.Rows.Placement = ""
 	slots := slices.Clone(j.Data.Slots)
@@ -104,9 +107,9 @@ func (j *Job) placementOf(s *SlotSetting) string {
 	return cmp.Or(s.Placement, j.Rows.Placement, RowsOnPSs)
 }
 
-// SlotOnGPU reports whether the ranks hold the rows of a slot, given by its name, on their GPUs.
+// SlotOnGPU reports whether the ranks hold all rows of a slot, given by its name, on their GPUs.
 func (j *Job) SlotOnGPU(name string) bool {
-	return j.placementOf(j.ownSetting(name)) == RowsOnGPU && j.Training.Mode != Sequential
+	return j.placementOf(j.ownSetting(name)) == RowsOnGPU && j.Training.Mode != Sequential && !j.HasTiers()
 }
 
 // ownSetting returns the settings of a slot, given by its name.
@@ -120,7 +123,8 @@ func (j *Job) ownSetting(name string) *SlotSetting {
 	return own
 }
 
-// SlotsOnGPU returns the numbers of the slots whose rows the ranks hold on their GPUs, in ascending order.
+// SlotsOnGPU returns the numbers of the slots all of whose rows the ranks hold on their GPUs, in ascending
+// order.
 func (j *Job) SlotsOnGPU(slots []batch.Slot) (numbers []int) {
 	for i := range slots {
 		if j.SlotOnGPU(slots[i].Name) {
@@ -131,8 +135,14 @@ func (j *Job) SlotsOnGPU(slots []batch.Slot) (numbers []int) {
 }
 
 // CheckPlacements returns an error if a job that places rows by slot leaves none of the slots of its data to
-// GPUs, or none to PSs, or if slots of one group have different places.
+// GPUs, or none to PSs, or if slots of one group have different places, or if no slot can have hot rows on
+// GPUs and the job wants some.
 func (j *Job) CheckPlacements(slots []batch.Slot) error {
+	if j.HasTiers() && !slices.ContainsFunc(slots, batch.Slot.AddsRows) {
+		return errors.New("rows.hot: no slot of these data can have hot rows on GPUs, which add rows as " +
+			"they are: each takes maxima, is raw or scaled, or has a hash-stack or weights; leave out " +
+			"rows.placement")
+	}
 	if !j.MixesPlacements() {
 		return nil
 	}
@@ -209,8 +219,14 @@ func (j *Job) validateRowsOnGPU() error {
 		return errors.New(gpu + " updates a row once a step: leave out training.merge = rank")
 	case j.Training.Scale == ScaleRank:
 		return errors.New(gpu + " scales gradients by the global batch: leave out training.scale = rank")
-	case rows.Hot.Any():
-		return errors.New(gpu + " keeps every row on the rank, as hot rows are: leave out rows.hot")
+	case rows.Hot.Every > 0:
+		return fmt.Errorf("rows.hot.every = %d: hot rows on GPUs are chosen once, before training: leave it "+
+			"out, or leave out rows.placement", rows.Hot.Every)
+	case j.HasTiers() && slices.ContainsFunc(j.Data.Slots, func(s SlotSetting) bool {
+		return s.Placement != ""
+	}):
+		return errors.New("rows.hot chooses rows of every slot for the GPUs: leave out the placement of " +
+			"slots (data.slots) and set rows.placement to gpu, or leave out rows.hot")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
@@ -37,7 +38,11 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		"leave out training.scale":      func(j *job.Job) { j.Training.Scale = job.ScaleRank },
 		"rows.eviction = second-chance": func(j *job.Job) { j.Rows.Eviction = job.SecondChance },
 		"no optimizer ftrl":             func(j *job.Job) { j.Rows.Optimizer.Kind = opt.FTRL },
-		"leave out rows.hot":            func(j *job.Job) { j.Rows.Hot.Share = 0.1 },
+		"rows.hot.every = 5":            func(j *job.Job) { j.Rows.Hot.Share, j.Rows.Hot.Every = 0.1, 5 },
+		"rows.hot.samples = 5":          func(j *job.Job) { j.Rows.Hot.Samples = 5 },
+		"rows.hot chooses rows of every slot": func(j *job.Job) {
+			j.Rows.Hot.Auto, j.Data.Slots = true, []job.SlotSetting{{Slot: "tags", Placement: job.RowsOnPSs}}
+		},
 		"slot tags takes a maximum": func(j *job.Job) {
 			j.Data.Slots = []job.SlotSetting{{Slot: "tags", Pooling: job.PoolMax}}
 		},
@@ -84,7 +89,9 @@ func TestWhereRowsAreIsNoDifference(t *testing.T) {
 		return j
 	}
 	onPSs := placed("", 0)
-	for _, other := range []job.Job{placed(job.RowsOnGPU, 100),
+	tiers := placed(job.RowsOnGPU, 40)
+	tiers.Rows.Hot.Auto = true
+	for _, other := range []job.Job{placed(job.RowsOnGPU, 100), tiers,
 		placed(job.RowsOnGPU, 40, job.SlotSetting{Slot: "user", Placement: job.RowsOnPSs}),
 		placed("", 40, job.SlotSetting{Slot: "user", Placement: job.RowsOnGPU})} {
 		if d, err := onPSs.DifferenceButRoles(other); d != nil || err != nil {
@@ -99,6 +106,16 @@ func TestWhereRowsAreIsNoDifference(t *testing.T) {
 		if d, err := onPSs.DifferenceButRoles(other); d == nil || err != nil {
 			t.Errorf("no difference, %v", err)
 		}
+	}
+	onHosts, fewer := placed("", 0), placed("", 0)
+	onHosts.Rows.Hot.Share, fewer.Rows.Hot.Share = 0.02, 0.1
+	for _, sides := range [][2]job.Job{{onHosts, tiers}, {tiers, onHosts}} {
+		if d, err := sides[0].DifferenceButRoles(sides[1]); d != nil || err != nil {
+			t.Errorf("hot rows on hosts and on GPUs: %v, %v", d, err)
+		}
+	}
+	if d, err := onHosts.DifferenceButRoles(fewer); d == nil || err != nil {
+		t.Errorf("no difference of hot rows on hosts, %v", err)
 	}
 	limited := placed("", 100)
 	if capacity, _ := limited.PSLimits(); capacity != 100 {
@@ -184,10 +201,53 @@ func TestRowsAreOnGPUsBySlot(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
+	checkTiers(t, on(gpu), schema)
 	j := on(ps, job.SlotSetting{Slot: "user", Placement: gpu})
 	j.Model.Device = job.Device{}
 	const want = "data.slots: placement = gpu needs a GPU that trains: set model.device to cuda"
 	if err := j.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// checkTiers checks a job with its rows on GPUs if hot rows alone are to be there: their owner, that EWs and
+// GPUs may divide slots of every kind, and what is refused.
+func checkTiers(t *testing.T, j job.Job, schema *batch.Schema) {
+	t.Helper()
+	j.Rows.Hot.Share = 0.1
+	sign := schema.Signer(0).Sign(7, 0)
+	j.Rows.Hot.SetRows(shard.NewHot([]uint64{sign}))
+	if err := errors.Join(j.Validate(), j.CheckPlacements(schema.Slots)); err != nil {
+		t.Error(err)
+	}
+	if !j.HasTiers() || j.HasHotRows() || j.MixesPlacements() || j.HotValues() > 0 || j.SlotOnGPU("user") {
+		t.Error("hot rows are not those of GPUs alone")
+	}
+	if plan := j.PlanOf(schema); plan.Owner(sign) != plan.Servers() || plan.Owner(sign+1) == plan.Servers() {
+		t.Error("the ranks do not have the hot row alone")
+	}
+	if err := j.CheckProcesses(); err == nil || !strings.Contains(err.Error(), "are in one process") {
+		t.Errorf("in processes: error %v", err)
+	}
+	if sequential := j.InMode(job.Sequential); sequential.HasTiers() || sequential.ChoosesHotRows() {
+		t.Error("sequential training has hot rows on GPUs")
+	}
+	for _, change := range []func(s *batch.Slot){
+		func(s *batch.Slot) { s.Pooling = batch.Max }, func(s *batch.Slot) { s.Scale = batch.Mean },
+		func(s *batch.Slot) { s.Weighted = true },
+		func(s *batch.Slot) { s.HashStack = batch.HashStack{Rounds: 2, Rows: 9} },
+		func(s *batch.Slot) { s.Pooling, s.FixedSize = batch.Raw, 2 },
+	} {
+		slots := slices.Clone(schema.Slots)
+		for i := range slots[1:] {
+			change(&slots[i+1])
+		}
+		if err := errors.Join(j.CheckDims(slots), j.CheckPlacements(slots)); err != nil {
+			t.Errorf("one slot of sums beside %+v: %v", slots[1], err)
+		}
+		change(&slots[0])
+		if err := j.CheckPlacements(slots); err == nil || !strings.Contains(err.Error(), "no slot of these") {
+			t.Errorf("slots %+v: error %v", slots[0], err)
+		}
 	}
 }

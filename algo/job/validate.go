@@ -199,6 +199,9 @@ func (j *Job) validateHotRows() error {
 	case hot.Every > 0 && !hot.Any():
 		return fmt.Errorf("rows.hot.every = %d chooses hot rows again, and no row is hot: set "+
 			"rows.hot.share, auto or slots", hot.Every)
+	case hot.Samples > 0 && !hot.Any():
+		return fmt.Errorf("rows.hot.samples = %d counts hot rows, and no row is hot: set rows.hot.share, "+
+			"auto or slots, or leave it out", hot.Samples)
 	case len(slices.Compact(slices.Sorted(slices.Values(hot.Slots)))) < len(hot.Slots):
 		return fmt.Errorf("rows.hot.slots = %q: a name comes twice; leave one of them out", hot.Slots)
 	case !j.HasHotRows():

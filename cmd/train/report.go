@@ -150,7 +150,7 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 		Ranks: first.Job.Roles.Ranks, Depth: first.Job.Depth(), Processes: first.Processes,
 		EmbeddingRows: stores[0], HotRows: first.HotRows,
 		HotChoices: first.HotChoices, predicted: first.Probabilities,
-		hot: first.Job.Training.HotRows != nil || first.Job.HasHotRows(), Checkpoints: r.pauses[c.name],
+		hot: first.Job.Training.HotRows != nil || first.Job.ChoosesHotRows(), Checkpoints: r.pauses[c.name],
 		Recoveries: recoveries(first), Replays: replays(first)}
 	var own, cross, dense, missed histogram.Histogram
 	var faults fault.Counts

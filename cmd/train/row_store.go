@@ -27,10 +27,13 @@ type rowStore struct {
 	WaitingBytes     int64   `json:"waiting_bytes,omitempty"`     // of these
 	applied          int     // gradients that found their row
 	// GPUs are those that have rows. Bytes then includes a copy of their rows in the memory of the host.
-	// PSRows and PSBytes are what PSs have, if the job places rows by slot.
+	// PSRows and PSBytes are what PSs have, if the job has rows in both places.
 	GPUs    []gpu `json:"gpus,omitempty"`
 	PSRows  int   `json:"ps_rows,omitempty"`
 	PSBytes int64 `json:"ps_bytes,omitempty"`
+	// IDs are those of the training, if GPUs have the hot rows, and IDsOnGPUs those that named one of these.
+	IDs       uint64 `json:"ids,omitempty"`
+	IDsOnGPUs uint64 `json:"ids_on_gpus,omitempty"`
 }
 
 // gpu is what a GPU has of the rows.
@@ -50,7 +53,7 @@ func newRowStore(result *train.Result, arena *memory.Arena) (rowStore, error) {
 		EvictedRows: result.EvictedRows, EvictedGradients: result.EvictedGradients,
 		ExpiredRows: result.ExpiredRows, ExpiredGradients: result.ExpiredGradients,
 		Waiting: result.Waiting, WaitingBytes: int64(result.WaitingMemory),
-		applied: result.AppliedGradients,
+		applied: result.AppliedGradients, IDs: result.IDs, IDsOnGPUs: result.IDsOnGPUs,
 	}
 	if use.Resident > 0 {
 		s.HugePageShare = float64(use.Huge) / float64(use.Resident)
@@ -125,6 +128,10 @@ func (s *rowStore) onGPUs() string {
 		share := 100 * float64(g.Updates) / float64(max(updates, 1))
 		texts = append(texts, fmt.Sprintf("%s %d of %d in %v, %.0f %% of %s", g.Device, g.Rows,
 			g.Capacity, unit.Bytes(g.Bytes), share, of))
+	}
+	if s.IDs > 0 {
+		texts = append(texts, fmt.Sprintf("GPUs served %.1f %% of %d ids",
+			100*float64(s.IDsOnGPUs)/float64(s.IDs), s.IDs))
 	}
 	return fmt.Sprintf("%d embedding rows: %s", s.Rows, strings.Join(texts, "; "))
 }

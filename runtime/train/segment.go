@@ -214,6 +214,7 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 	result.MissedUpdates, result.HotGradients = model.Missed()
 	result.fingerprint(model.DenseDigest(), model.Tables())
 	result.PSRows, result.PSRowMemory = exec.RowsOnPSs(model)
+	result.IDs, result.IDsOnGPUs = exec.IDsInTiers(model)
 	if result.GPURows, err = exec.RowsOnGPUs(model); err != nil {
 		return nil, err
 	}

@@ -56,6 +56,8 @@ type Result struct {
 	GPURows                 []exec.GPURows // by rank, if rows are on GPUs of this process
 	PSRows                  int            // of Rows, those on PSs of this process
 	PSRowMemory             unit.Bytes     // of these, as RowMemory
+	IDs                     uint64         // of the batches here, each once, if GPUs have the hot rows
+	IDsOnGPUs               uint64         // of IDs, those that name hot rows
 	EvictedRows             int            // rows that were evicted to make room for others
 	EvictedGradients        int            // row gradients whose row had been evicted
 	ExpiredRows             int            // rows that went because no step had read them for long

@@ -16,6 +16,8 @@ import (
 func checkRowsOnGPU(h *cost.Hardware, t *job.Job, numerics bool) error {
 	switch {
 	case !t.HasRowsOnGPU():
+	case t.HasTiers():
+		return fmt.Errorf("cluster: %w", cost.ErrTiers)
 	case numerics:
 		return fmt.Errorf("cluster: %s: a simulated training computes on processors: set it to %s, or train "+
 			"with cmd/train", t.GPUSetting(), job.RowsOnPSs)

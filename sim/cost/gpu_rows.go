@@ -232,6 +232,10 @@ func (p *Prices) wakes(n int) unit.Tick {
 	return unit.Tick(math.Ceil(float64(n) * float64(p.System.Messages.Time.Mid) / p.ServerHost.CoreSpeed))
 }
 
+// ErrTiers is the error of a job with its hot rows on GPUs and the others on PSs.
+var ErrTiers = fmt.Errorf("rows.hot with rows on GPUs: the hot rows of GPUs beside others on PSs have no "+
+	"price; set rows.placement to %s for hot rows on hosts, or leave out rows.hot", job.RowsOnPSs)
+
 // gpuRowsBytes returns the memory of the rows that a rank has on its GPU, and that of what it needs beside
 // them: for the rows of a batch, for pooled embeddings that come from PSs, and to connect several GPUs.
 func gpuRowsBytes(t *job.Job, by *placement, samples int) (rows, beside unit.Bytes) {

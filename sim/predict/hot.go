@@ -54,9 +54,12 @@ func SetHot(hot *job.Hot, settings map[string]string) (others map[string]string,
 	return others, nil
 }
 
-// checkHotRows returns an error if the system or the model has no hot rows, and the job has some.
+// checkHotRows returns an error if the system or the model has no hot rows, and the job has some, or if they
+// are on GPUs.
 func (j *Job) checkHotRows() error {
 	switch {
+	case j.HasTiers():
+		return cost.ErrTiers
 	case !j.HasHotRows():
 		return nil
 	case j.Hardware.System.Architecture == system.StepGraph:

@@ -77,8 +77,8 @@ func samplesWith(routed *route.Routed, schema *batch.Schema, b *batch.Batch) []i
 	return counts
 }
 
-// SampleMost is the number of samples on which hot rows are counted: a row in one of a thousand is then
-// counted to within 3 % (one standard deviation).
+// SampleMost is the number of samples on which hot rows are counted, unless a job says how many
+// (job.Hot.Samples): a row in one of a thousand is then counted to within 3 % (one standard deviation).
 const SampleMost = 1_000_000
 
 // SamplesAgain returns the largest number of samples on which hot rows are counted on the way, while training
@@ -108,20 +108,25 @@ func Choose(t *job.Job, source batch.Source, step int) error {
 // network gets their embeddings one by one, from the PSs. ChooseAgain returns an error if job.Hot.Slots has
 // the name of such a slot, or one that the data do not have.
 //
+// On GPUs (job.Job.HasTiers), automatic are the most frequent rows that fit, of each rank's share of the
+// rows. If the job has a least share instead and one of the GPUs lacks room, that is an error: which rows are
+// hot does not depend on the number of GPUs.
+//
 // The rows follow from the job, the data and the step alone. So every process that opens the same data
 // chooses the same rows, and a training that continues at a step has the rows of one without a pause. Cost: a
 // pass over the batches that are counted, and 16 bytes for each of their distinct ids.
 func ChooseAgain(t *job.Job, source batch.Source, step int) error {
 	hot := &t.Rows.Hot
-	if !t.HasHotRows() {
+	if !t.ChoosesHotRows() {
 		return nil
 	}
 	schema, share, most := source.Schema(), hot.Share, hot.Most
-	whole, raw, err := slotGroups(schema, hot.Slots)
+	whole, raw, err := slotGroups(schema, hot.Slots, t.HasTiers())
 	if err != nil {
 		return fmt.Errorf("rows.hot.slots: %w", err)
 	}
 	switch {
+	case hot.Auto && t.HasTiers(): // as many as there is room for
 	case hot.Auto:
 		var own int
 		if share, own = automatic(t, schema); most == 0 || own < most {
@@ -137,7 +142,8 @@ func ChooseAgain(t *job.Job, source batch.Source, step int) error {
 		hot.SetRows(shard.NewHot(nil))
 		return nil
 	}
-	first, end, samples := 0, max(source.Steps()/max(t.Training.Epochs, 1), 1), SampleMost
+	first, end := 0, max(source.Steps()/max(t.Training.Epochs, 1), 1)
+	samples := cmp.Or(hot.Samples, SampleMost)
 	if k := hot.Choice(step); k > 0 {
 		first, end, samples = (k-1)*hot.Every, k*hot.Every, SamplesAgain(hot)
 	}
@@ -150,17 +156,45 @@ func ChooseAgain(t *job.Job, source batch.Source, step int) error {
 	if most > 0 && len(signs) > most {
 		signs = signs[:most]
 	}
-	signs = append(signs, c.atLeast(0, func(sign uint64) bool { return whole[sign&prefix] })...)
+	signs = append(c.atLeast(0, func(sign uint64) bool { return whole[sign&prefix] }), signs...)
+	if t.HasTiers() {
+		if signs, err = fitting(t, signs); err != nil {
+			return err
+		}
+	}
 	hot.SetRows(shard.NewHot(signs))
 	return nil
 }
 
+// fitting returns those of some rows, the most wanted first, for which the GPU that will have them has room:
+// where the job does not choose them by their number, all, or an error.
+func fitting(t *job.Job, signs []uint64) (fit []uint64, err error) {
+	owner, room := shard.Rows(t.Roles.Ranks), t.RowsConfig().Most()
+	rows := make([]int, t.Roles.Ranks) // by rank
+	for _, sign := range signs {
+		rank := owner.Owner(sign)
+		if rows[rank]++; rows[rank] <= room {
+			fit = append(fit, sign)
+		}
+	}
+	if most := slices.Max(rows); most > room && !t.Rows.Hot.Auto {
+		return nil, fmt.Errorf("rows.hot: %d rows on %d GPUs, of which one would have %d and has room for "+
+			"%d: raise rows.hot.share, rows.capacity or rows.memory, take more GPUs (roles.ranks), or set "+
+			"rows.hot.auto, which chooses as many as fit", len(signs), t.Roles.Ranks, most, room)
+	}
+	return fit, nil
+}
+
 // slotGroups returns the prefixes of the groups of slots with some names, and those of groups with a raw
-// slot.
-func slotGroups(schema *batch.Schema, names []string) (whole, raw map[uint64]bool, err error) {
+// slot, or another whose rows cannot be hot: on ranks or, with tiers, on GPUs beside others on PSs.
+func slotGroups(schema *batch.Schema, names []string, tiers bool) (whole, raw map[uint64]bool, err error) {
 	whole, raw = map[uint64]bool{}, map[uint64]bool{}
+	canBeHot, others := batch.Slot.CanBeHot, ""
+	if tiers {
+		canBeHot, others = batch.Slot.AddsRows, ", or is scaled or has a hash-stack"
+	}
 	for s := range schema.Slots {
-		if !schema.Slots[s].CanBeHot() {
+		if !canBeHot(schema.Slots[s]) {
 			raw[schema.Signer(s).Prefix()] = true
 		}
 	}
@@ -182,7 +216,7 @@ func slotGroups(schema *batch.Schema, names []string) (whole, raw map[uint64]boo
 			return nil, nil, fmt.Errorf("the data have no slot %s; %s", name, choose)
 		case raw[prefix]:
 			return nil, nil, fmt.Errorf("slot %s, or one of its group, is raw, takes a maximum or has "+
-				"weights, and ranks pool plain sums alone; %s", name, choose)
+				"weights%s, and ranks pool plain sums alone; %s", name, others, choose)
 		}
 		whole[prefix] = true
 	}

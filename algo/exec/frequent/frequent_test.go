@@ -13,6 +13,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/shard"
 )
 
 // counted is the plain form: a map of the samples of each row. Rows of raw slots are left out.
@@ -104,6 +105,50 @@ func TestHotRowsAreChosenByTheirCost(t *testing.T) {
 	}
 }
 
+// On GPUs, those that are chosen without a share are the most frequent that fit, of the rows that each GPU
+// would own. Of those chosen by a share all must fit.
+func TestHotRowsFillTheGPUs(t *testing.T) {
+	source := exectest.NewColumns(16*12, 16)
+	counts := counted(source.Schema(), source.All)
+	for _, ranks := range []int{1, 2} {
+		for _, room := range []int{3, 8, 100} {
+			j := exectest.Job(ranks, 1)
+			j.Model.Device.CUDA, j.Rows.Placement, j.Rows.Capacity = true, job.RowsOnGPU, room
+			j.Rows.Hot.Auto = true
+			if err := j.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			if err := frequent.Choose(&j, source, 0); err != nil {
+				t.Fatal(err)
+			}
+			hot, rows := j.Rows.Hot.Rows(), make([]int, ranks)
+			owner, rarest := shard.Rows(ranks), make([]int, ranks)
+			for _, sign := range hot.Signs() {
+				rank := owner.Owner(sign)
+				if rows[rank]++; rarest[rank] == 0 || counts[sign] < rarest[rank] {
+					rarest[rank] = counts[sign]
+				}
+			}
+			for sign, n := range counts { // order-free: each is checked
+				rank := owner.Owner(sign)
+				if _, isHot := hot.Place(sign); !isHot && (rows[rank] < room || n > rarest[rank]) {
+					t.Errorf("%d GPUs with room for %d: one has %d, all of at least %d samples, and not a "+
+						"row of %d", ranks, room, rows[rank], rarest[rank], n)
+				}
+			}
+			if most := slices.Max(rows); most > room {
+				t.Errorf("%d rows on a GPU with room for %d", most, room)
+			}
+			j.Rows.Hot = job.Hot{Share: 1e-9}
+			err := frequent.Choose(&j, source, 0)
+			if room == 100 && (err != nil || j.Rows.Hot.Rows().Len() != len(counts)) ||
+				room < 100 && (err == nil || !strings.Contains(err.Error(), "set rows.hot.auto, which")) {
+				t.Errorf("%d GPUs with room for %d, by a share: error %v", ranks, room, err)
+			}
+		}
+	}
+}
+
 // Without a share, a row is hot if its gradients would miss a tenth of an update. In steps of 8 samples, with
 // τ = 1, it is in 1/80 of the samples at least: not one that is in one sample of 100.
 func TestHotRowsWouldBeLate(t *testing.T) {
@@ -139,24 +184,27 @@ type large struct{ *exectest.Columns }
 
 func (large) Samples(int) int { return frequent.SampleMost / 2 }
 
-// Of much data, Choose counts steps that are spread evenly over the first epoch.
+// Of much data, Choose counts steps that are spread evenly over the first epoch, or more of them if the job
+// asks for them.
 func TestStepsOfTheFirstEpochAreCounted(t *testing.T) {
 	source := exectest.NewColumns(16*12, 16)
-	training := exectest.Job(2, 1)
-	training.Training.Epochs, training.Rows.Hot.Share = 2, 1e-9
-	if err := frequent.Choose(&training, large{source}, 0); err != nil {
-		t.Fatal(err)
-	}
-	want := map[uint64]int{}
-	for _, step := range []int{0, 3} { // of 6
-		b, err := source.Read(step)
-		if err != nil {
+	for samples, steps := range map[int][]int{0: {0, 3}, frequent.SampleMost * 3 / 2: {0, 2, 4}} { // of 6
+		training := exectest.Job(2, 1)
+		training.Training.Epochs, training.Rows.Hot = 2, job.Hot{Share: 1e-9, Samples: samples}
+		if err := frequent.Choose(&training, large{source}, 0); err != nil {
 			t.Fatal(err)
 		}
-		maps.Copy(want, counted(source.Schema(), b))
-	}
-	if got := training.Rows.Hot.Rows().Signs(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
-		t.Errorf("%d hot rows, want the %d of steps 0 and 3", len(got), len(want))
+		want := map[uint64]int{}
+		for _, step := range steps {
+			b, err := source.Read(step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			maps.Copy(want, counted(source.Schema(), b))
+		}
+		if got := training.Rows.Hot.Rows().Signs(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+			t.Errorf("%d samples: %d hot rows, want the %d of steps %d", samples, len(got), len(want), steps)
+		}
 	}
 }
 

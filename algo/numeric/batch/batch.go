@@ -75,6 +75,10 @@ type Slot struct {
 // CanBeHot reports whether ranks can have rows of the slot: whether its bags are sums without weights.
 func (s Slot) CanBeHot() bool { return s.Pooling == Sum && !s.Weighted }
 
+// AddsRows reports whether a bag of the slot is the sum of one row for each id, as it is, so that it is also
+// the sum of what two places make of some of the ids each.
+func (s Slot) AddsRows() bool { return s.CanBeHot() && s.Scale == Unscaled && s.RowsPerID() == 1 }
+
 // RowsPerID returns the number of rows that one id is the sum of.
 func (s Slot) RowsPerID() int { return max(s.HashStack.Rounds, 1) }
 

@@ -16,7 +16,10 @@ type RowsConfig struct {
 	Schema *batch.Schema
 	// Slots are the numbers of the slots whose rows these are, in ascending order; nil: of all. What the
 	// others give the network comes from the host.
-	Slots     []int
+	Slots []int
+	// HotOnly says that only the hot rows of these slots are here. What the host gives the network then has
+	// the sums over the other rows of these slots, too.
+	HotOnly   bool
 	Dim       int // values of a row
 	Optimizer opt.RowSpec
 	Seed      uint64  // of the rows' initial values
@@ -45,7 +48,7 @@ func (c *RowsConfig) Own() []int {
 func (c *RowsConfig) HostColumns() []int32 {
 	own, others := c.Own(), []int(nil)
 	for i := range c.Schema.Slots {
-		if !slices.Contains(own, i) {
+		if c.HotOnly || !slices.Contains(own, i) {
 			others = append(others, i)
 		}
 	}
@@ -126,8 +129,9 @@ type DeviceRows interface {
 	// the samples of the step, unless something is not finite. The error wraps table.ErrFull if there is no
 	// room for a new row.
 	//
-	// Pooled are the pooled embeddings of the other slots: the values of RowsConfig.HostColumns of each
-	// sample. Backward writes their gradients, and no others, to grads.
+	// Pooled are the pooled embeddings of the other slots, and rows: the values of RowsConfig.HostColumns of
+	// each sample. Where HotOnly, rows are added to them, in the order of ids. Backward writes the gradients
+	// of these values, and no others, to grads.
 	//
 	// Several ranks have the rows together, each those that shard.Rows gives it. Forward of one waits for
 	// that of all others, and the rows are updated by RowsTrainer.UpdateRows instead.

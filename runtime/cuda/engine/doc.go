@@ -47,6 +47,9 @@
 //     order within a group, and along the tree over groups; then its optimizer takes a step, which does not
 //     take place if something is not finite.
 //
+// If PSs have some rows of a slot (model.RowsConfig.HotOnly), its values from the host are in the model input
+// before the rows are pooled, and the sum of a bag begins with them.
+//
 // The rows have the bits of package table after the same gradients. The table has its size from the start, so
 // that addresses stay; room for occurrences grows with the batches. For checkpoints, package exec copies the
 // rows to a table of the host.

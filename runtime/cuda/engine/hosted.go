@@ -5,8 +5,8 @@ import (
 	"tandem/runtime/cuda"
 )
 
-// hosted are the pooled embeddings, and later their gradients, of the slots whose rows are on PSs while those
-// of other slots are on the device. They travel without the columns between them.
+// hosted are the pooled embeddings of rows on PSs while others are on the device, and later their gradients.
+// They travel without the columns of slots that have all rows on the device.
 type hosted struct {
 	columns   []int32 // of the model input; none: the rows of all slots are on the device
 	columnsAt cuda.Address

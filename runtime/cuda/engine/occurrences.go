@@ -132,7 +132,7 @@ func (t *rows) Forward(part *batch.Part, ids []batch.Jagged, pooled, grads []flo
 	if counts := asInts(t.counts); counts[2] != 0 {
 		return fmt.Errorf("%w: cuda:%d has %d rows of at most %d, and the batch has more; raise "+
 			"rows.capacity or rows.memory, take more GPUs (roles.ranks), or leave slots to PSs (placement "+
-			"in data.slots)", table.ErrFull,
+			"in data.slots), or rare rows (rows.hot)", table.ErrFull,
 			t.device.Info().Ordinal, counts[0], t.config.Capacity)
 	}
 	return nil
@@ -195,17 +195,18 @@ func asInts(words []float32) []int32 {
 const (
 	notes = 1 // NOTES
 	pools = 2 // POOLS
+	adds  = 4 // ADDS
 )
 
 // forward appends the copy of what is staged, and finds, pools and creates the rows of all groups. The rows
 // that several ranks have fetched are pooled.
 func (t *rows) forward() {
 	if t.exchange != nil {
-		t.poolGroups(t.exchange.copiesAt, pools)
+		t.poolGroups(t.exchange.copiesAt, pools|t.adds)
 		return
 	}
 	t.copyIn(t.batch.at, t.batch.staged)
-	t.poolGroups(t.tableAt, notes|pools)
+	t.poolGroups(t.tableAt, notes|pools|t.adds)
 	t.number(&t.batch, t.tableAt)
 	t.copyOut(t.compute, t.counts, t.table.counts)
 }

@@ -228,12 +228,16 @@ func (r *replica) forward() {
 	l, s := r.program.Layout, &r.staging
 	r.clear(r.found, 1)
 	r.narrowed = false
-	if r.rows != nil {
+	for g, p := range r.groups {
+		if !r.bare {
+			r.copyPooled(g, p)
+		}
+	}
+	if r.rows != nil { // which may be added to what came from the host
 		r.rows.forward()
 	}
 	for g, p := range r.groups {
 		if lo, hi := r.part.Bounds[g], r.part.Bounds[g+1]; !r.bare {
-			r.copyPooled(g, p)
 			r.copyIn(p.value(model.NumbersValue), s.dense[lo*l.DenseWidth:hi*l.DenseWidth])
 			r.copyIn(p.labels, s.labels[lo*l.Labels:hi*l.Labels])
 		}

@@ -36,7 +36,8 @@ type rows struct {
 	counts    []float32 // pinned, of int32: rowTable.counts
 	scaled    bool      // a slot is scaled
 	exchange  *exchange // with the other ranks; nil: there are none
-	hosted    hosted    // of slots whose rows are on PSs
+	hosted    hosted    // of rows on PSs
+	adds      int       // adds, if these have slots in common with the rows of the device
 	// Of ReadTrained: its stream, and where the signs and the values of some rows are.
 	reading               *cuda.Stream
 	readSigns, readValues cuda.Address
@@ -74,6 +75,9 @@ func newRows(r *replica, m *memory, of *model.ReplicaConfig, samplesMax int, gra
 	c, groups := of.Rows, of.Groups
 	t := &rows{replica: r, config: *c, slots: c.Own(), grads: grads, group: group}
 	t.states = c.Optimizer.StateSize(c.Dim)
+	if c.HotOnly {
+		t.adds = adds
+	}
 	capacity := c.Capacity
 	t.table = rowTable{
 		index: m.raw(model.RowSlotBytes * model.RowSlots(capacity)), signs: m.raw(8 * capacity),
@@ -278,7 +282,7 @@ func (t *rows) AddRows(c *table.Columns) error {
 	if n > t.config.Capacity {
 		return fmt.Errorf("%w: cuda:%d would have %d rows of the model, and there is room for %d; raise "+
 			"rows.capacity or rows.memory, take more GPUs (roles.ranks), or leave slots to PSs (placement "+
-			"in data.slots)", table.ErrFull,
+			"in data.slots), or rare rows (rows.hot)", table.ErrFull,
 			t.device.Info().Ordinal, n, t.config.Capacity)
 	}
 	headers := make([]uint32, n)

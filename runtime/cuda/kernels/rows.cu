@@ -134,17 +134,19 @@ __device__ void note(const row_table* t, const row_batch* b, row_slot* slot, int
 	if (slot->first > k) atomicMin(&slot->first, (unsigned)k);
 }
 
-// What is done with the rows of a bag. A single rank does both at once; of several, each notes what it asks the
-// others for, and pools what they answer.
+// What is done with the rows of a bag. A single rank notes and pools at once; of several, each notes what it
+// asks the others for, and pools what they answer. Rows of a slot with others on PSs are added to the sums of
+// these, which the model input has already.
 #define NOTES 1
 #define POOLS 2
+#define ADDS 4
 
 // Notes, and sums, n rows from occurrence lo on, of which the sum lies at a place of the model input.
 __device__ void pool_rows(float* to, const row_table* t, const row_batch* b, int lo, int n, int place,
                           int scaling, int what) {
 	float scale = !scaling || n < 2 ? 1 : (float)(1 / (scaling == 1 ? sqrt((double)n) : (double)n));
 	for (int d = threadIdx.x; d < (what & POOLS ? t->dim : 1); d += ROW_LANES) {
-		float sum = 0;
+		float sum = what & ADDS ? to[d] : 0;
 		for (int k = lo; k < lo + n; k++) {
 			unsigned long long sign = b->signs[k];
 			row_slot* slot = claim(t, sign);
