@@ -53,6 +53,7 @@ type setting struct {
 	Panic    string // if not empty, the name of the role that panics at its 20th input
 	Redo     string // if not empty, the folder of redo logs
 	Asked    string // if not empty, the name of the rank whose process is asked to end at its 5th step
+	Fast     bool   // batches are read as fast as ranks want them: see slowRows
 
 	stderr io.Writer // of the launcher
 }
@@ -101,7 +102,7 @@ func play(what string, args []string) error {
 		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second,
 		Fingerprint: []byte(what), Job: s.Training, Backend: machine,
 		Recorder: recorder, Observer: asked, Asked: asked.asked,
-		Open: func() (batch.Source, error) { return slowRows{s.rows()}, nil },
+		Open: s.open,
 	}
 	var kept Kept
 	for {
@@ -198,6 +199,14 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 	result, err := train.Run(ctx, s.Training, rows, rows.all, o)
 	c.Close(err)
 	return result, err
+}
+
+// open opens the samples of a process.
+func (s setting) open() (batch.Source, error) {
+	if s.Fast {
+		return s.rows(), nil
+	}
+	return slowRows{s.rows()}, nil
 }
 
 // rows returns the samples of a setting. The first slot has the dimension and the class of the job's first

@@ -215,7 +215,7 @@ func TestProcessesDoNotReadWhatTheyHold(t *testing.T) {
 // which each alone would have 1 of the 3 batches that may then be outstanding.
 func TestStalenessWarmsUpAcrossSegments(t *testing.T) {
 	t.Parallel()
-	s, o := setting{Training: small(job.Hybrid), Steps: 90}, saving(t.TempDir(), job.Hybrid, 30)
+	s, o := setting{Training: small(job.Hybrid), Steps: 90, Fast: true}, saving(t.TempDir(), job.Hybrid, 30)
 	s.Training.Training.StalenessWarmUp = 60
 	got, err := s.run(t.Context(), o, nil)
 	if err != nil {
